@@ -42,6 +42,7 @@ bench: build-release ## measure costs and compare them with their budgets; write
 	@python3 bench/fault_cost.py
 	@python3 bench/ucx.py
 	@python3 bench/cm.py
+	@python3 bench/registration_cache.py
 
 docs: ## render the pages and the API reference into build/docs/html
 	@tools/setup.sh docs

@@ -40,6 +40,10 @@ if(VERBENA_QUICK)
   # What gcc takes for a mistake depends on the level; the release build is the judge.
   verbena_compile_options(-w)
 endif()
+if(VERBENA_UNITY)
+  # A local name is no mistake because another file has it, too; the release build is the judge.
+  verbena_compile_options(-Wno-shadow)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   verbena_compile_options(-Wthread-safety)
 else()

@@ -19,7 +19,9 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_COMPONENTS_ALL runtime development command)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_PACKAGE_CONTACT "The Verbena authors <verbena@example.org>")
+# There is no mailing list: the domain .invalid (RFC 2606) says so. A distribution that ships the
+# packages puts its own address here and into packaging/changelog.
+set(CPACK_PACKAGE_CONTACT "Verbena maintainers <maintainers@verbena.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "software RDMA channel adapter in user space")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SOURCE verbena)
@@ -40,8 +42,8 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "${this_runtime}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "ibverbs-utils, perftest")
 configure_file(${PROJECT_SOURCE_DIR}/packaging/shlibs.in ${PROJECT_BINARY_DIR}/shlibs @ONLY)
-# The last two are not there: CPack would otherwise write scripts that call ldconfig, as packages
-# did before there were triggers.
+# The last two files do not exist. Without them CPack would write maintainer scripts that call
+# ldconfig, although the trigger does that.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
     "${PROJECT_BINARY_DIR}/shlibs;${PROJECT_SOURCE_DIR}/packaging/triggers"
     ${PROJECT_BINARY_DIR}/none/postinst ${PROJECT_BINARY_DIR}/none/postrm)

@@ -1,6 +1,5 @@
 # The programs around the libraries. Each may use every layer; LIBRARIES names what else it links.
 
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
 if("bench" IN_LIST VERBENA_PARTS)
   find_package(benchmark REQUIRED)
 endif()

@@ -4,39 +4,21 @@
 // An input is a sequence of steps of one byte each, which some bytes more may follow.
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <span>
-#include <variant>
 #include <vector>
 
 #include "base/check.h"
 #include "base/time.h"
+#include "fuzz/cm_input.h"
 #include "transport/cm/cm_manager.h"
 
 namespace {
 
 using namespace verbena;
 using namespace verbena::transport;
+using fuzz::Input;
 
 constexpr wire::ServiceId kService{1};
-
-// Takes an input apart; zeros follow its end.
-class Input {
- public:
-  explicit Input(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-
-  [[nodiscard]] bool empty() const { return bytes_.empty(); }
-  uint8_t Byte() {
-    if (bytes_.empty()) return 0;
-    const uint8_t byte = bytes_.front();
-    bytes_ = bytes_.subspan(1);
-    return byte;
-  }
-
- private:
-  std::span<const uint8_t> bytes_;
-};
 
 class World {
  public:
@@ -66,64 +48,14 @@ class World {
   wire::CommId SomeId() {
     return ids_.empty() ? wire::CommId(1) : ids_[input_.Byte() % ids_.size()];
   }
-  IpAddress SomeAddress() {
-    return IpAddress::FromIpv4(Ipv4Address(0x0A000001U + input_.Byte() % 2U));
-  }
-  QpNumber SomeQp() { return QpNumber(16U + input_.Byte() % 8U); }
-
-  // Few ids, QPs and timeouts, so that messages meet connections.
-  wire::CmMessage SomeMessage() {
-    const wire::CommId theirs(1U + input_.Byte() % 4U);
-    const wire::CommId ours = SomeId();
-    const auto small = static_cast<uint8_t>(input_.Byte() % 4);
-    const wire::CmTimeout timeout(small);
-    switch (input_.Byte() % 11) {
-      case 0:
-        return wire::CmReq{.local_comm_id = theirs,
-                           .service_id = kService,
-                           .local_qp = SomeQp(),
-                           .remote_response_timeout = timeout,
-                           .local_response_timeout = timeout,
-                           .path_mtu = wire::CmMtu(small),
-                           .max_cm_retries = small};
-      case 1:
-        return wire::CmRep{.local_comm_id = theirs, .remote_comm_id = ours, .local_qp = SomeQp()};
-      case 2:
-        return wire::CmRtu{.local_comm_id = theirs, .remote_comm_id = ours};
-      case 3:
-        return wire::CmRej{.local_comm_id = theirs,
-                           .remote_comm_id = small == 0 ? wire::CommId() : ours,
-                           .rejected = static_cast<wire::CmSubject>(input_.Byte() % 3),
-                           .info_length = 8,
-                           .reason = static_cast<wire::CmRejectReason>(input_.Byte() % 16)};
-      case 4:
-        return wire::CmMra{.local_comm_id = theirs,
-                           .remote_comm_id = ours,
-                           .received = static_cast<wire::CmSubject>(input_.Byte() % 3),
-                           .service_timeout = timeout};
-      case 5:
-        return wire::CmDreq{.local_comm_id = theirs, .remote_comm_id = ours, .remote_qp = SomeQp()};
-      case 6:
-        return wire::CmDrep{.local_comm_id = theirs, .remote_comm_id = ours};
-      case 7:
-        return wire::CmLap{.local_comm_id = theirs, .remote_comm_id = ours};
-      case 8:
-        return wire::CmSidrReq{.request_id = wire::SidrRequestId(small), .service_id = kService};
-      case 9:
-        return wire::CmSidrRep{.request_id = wire::SidrRequestId(ours.value())};
-      default:
-        return wire::CmApr{.local_comm_id = theirs, .remote_comm_id = ours};
-    }
-  }
+  IpAddress SomeAddress() { return fuzz::SomeAddress(input_); }
+  QpNumber SomeQp() { return fuzz::SomeQp(input_); }
 
   void Receive() {
     const IpAddress from = SomeAddress();
-    auto bytes = wire::CmMad{{}, SomeMessage()}.ToBytes();
-    if (input_.Byte() % 8 == 0) {
-      const std::size_t at = input_.Byte();
-      bytes[at] ^= static_cast<std::byte>(input_.Byte());
-    }
-    manager_.OnDatagram(bytes, from, step_);
+    const auto message = fuzz::SomeMessage(
+        input_, [this] { return SomeId(); }, kService);
+    manager_.OnDatagram(fuzz::SomeMad(input_, message), from, step_);
   }
 
   void Connect() {

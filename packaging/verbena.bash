@@ -20,7 +20,7 @@ _verbena() {
     fi
   done
   case ${COMP_WORDS[COMP_CWORD - 1]} in
-    --trace | --swap)
+    --trace | --swap | --socket | --broker)
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
       ;;

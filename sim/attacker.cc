@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kWord = sizeof(uint64_t);
 
-// What a request would have to be granted; none for one that names no bytes.
+// The right that a request needs; kNone for a request without bytes.
 Access RightFor(wire::Operation operation) {
   if (operation == wire::Operation::kReadRequest) return Access::kRemoteRead;
   if (operation == wire::Operation::kCompareSwap || operation == wire::Operation::kFetchAdd) {
@@ -40,7 +40,7 @@ std::optional<Event> Attacker::Attack(const std::vector<std::unique_ptr<Connecti
   const wire::OpcodeInfo* const info =
       wire::FindOpcode(wire::Opcode(static_cast<uint8_t>(random_.Below(32))));
   if (info == nullptr || connection.broken || connection.is_spared) return std::nullopt;
-  // The next request of the peer, or an answer to the last one of the victim.
+  // The next request of the peer, or a response to the last request of the victim.
   const std::optional<Psn> next = info->is_request ? peer.next_psn : victim.next_psn;
   if (!next) return std::nullopt;
   const Psn psn = info->is_request && random_.Chance(3, 4) ? *next : *next - 1;
@@ -89,7 +89,7 @@ Attacker::Target Attacker::SomeTarget(const std::vector<std::unique_ptr<Connecti
   return kinds[random_.Below(std::size(kinds))];
 }
 
-// A key that was lent on the same endnode: to another, or long ago.
+// A key that was granted on the same endnode: to another peer, or long ago.
 std::optional<Attacker::Target> Attacker::SomeGranted(
     const std::vector<std::unique_ptr<Connection>>& connections, const Side& victim) {
   std::vector<Target> granted_keys;

@@ -15,15 +15,15 @@
 namespace verbena::sim {
 
 // An attacker that sees every packet, and forges some with the sequence number and the queue pair
-// that the victim expects, and with any opcode, but has no key that grants what it asks for: random
-// ones, stale ones, those of other queue pairs, and right ones with bytes out of range. It may
-// break the connection, and forge answers of the peer; it may not touch a byte without a right.
+// that the victim expects, and with any opcode. It has no key that grants the access: only random
+// keys, stale ones, those of other queue pairs, and right ones with bytes out of range. It may
+// break the connection, and forge responses of the peer, but must not touch a byte without a right.
 class Attacker {
  public:
   Attacker(const Swarm& swarm, Random random) : swarm_(swarm), random_(random) {}
 
-  // A packet to side `at`, and the oracles of the connection know of it. nullopt if it knows too
-  // little.
+  // A forged packet to side `at`; the oracles of the connection are informed. nullopt if the
+  // attacker knows too little.
   [[nodiscard]] std::optional<Event> Attack(
       const std::vector<std::unique_ptr<Connection>>& connections, Connection& connection, int at);
 

@@ -8,13 +8,13 @@
 
 namespace verbena::sim {
 
-// A reliable connection: two sides. `broken` is set by the first failure of either side. A broken
-// connection is taken down at `down_at`, and another one replaces it.
+// A reliable connection: two sides. The first failure of either side sets `broken`. A broken
+// connection is taken down at `down_at`, and replaced.
 struct Connection {
   uint64_t id = 0;
   std::unique_ptr<Side> sides[2];
   bool broken = false;
-  bool has_reason = false;  // the reason for a failure is known
+  bool has_reason = false;  // the cause of a failure is known
   // What the run did to the connection, so that errors are allowed: a program made an illegal
   // request, or revoked a key or memory that its peer uses.
   bool is_provoked = false;

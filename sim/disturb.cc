@@ -1,4 +1,4 @@
-// What goes wrong, besides what the links do: the disturbances of simulator.h.
+// The disturbances of simulator.h, besides those of the links.
 
 #include <utility>
 
@@ -56,7 +56,7 @@ void Simulator::CutSomeLink() {
   network_.Cut(from, to, now() + Microseconds(static_cast<int64_t>(1 + random_.Below(20'000))));
 }
 
-// In one direction or both, until it is given up.
+// In one direction or both, until the connection is taken down.
 void Simulator::SeverSome() {
   Connection& connection = *connections_[random_.Below(connections_.size())];
   if (connection.is_spared) return;
@@ -66,8 +66,8 @@ void Simulator::SeverSome() {
   if (which != 1) network_.Sever(connection.side(1).number);
 }
 
-// An attacker who sees packets but cannot tell where a sequence stands: the number is far off, and
-// any other bytes are the attacker's choice.
+// An attacker that sees packets but does not know the sequence numbers: the number is far off, and
+// the other bytes are arbitrary.
 void Simulator::Forge() {
   constexpr uint32_t kFar = 1u << 20;
   if (seen_.empty()) return;
@@ -78,9 +78,9 @@ void Simulator::Forge() {
     const uint64_t at = random_.Chance(1, 4) ? 0 : 12 + random_.Below(forged.size() - 12);
     forged[at] = static_cast<std::byte>(random_.Next32());
   }
-  // An unreliable connection (opcodes 0x20 to 0x3f) takes a first packet with any sequence number,
-  // and the number of the queue pair may have become that of one since: the attacker would get
-  // through by right.
+  // An unreliable connection (opcodes 0x20 to 0x3f) accepts a first packet with any sequence
+  // number, and the queue pair number may have become that of such a connection: the packet would
+  // be accepted legitimately.
   if (!forged.empty() && (forged[0] >> 5) == std::byte{1}) forged[0] = seen_[0];
   if (forged.size() >= 12) {
     uint32_t psn = std::to_integer<uint32_t>(forged[9]) << 16 |
@@ -94,9 +94,9 @@ void Simulator::Forge() {
   network_.Add(now() + swarm_.delay, std::move(event));
 }
 
-// All connections of an endnode are gone at once; their peers have to find out. It starts again at
-// once, with the same address, port and queue pair numbers, and is connected anew while they still
-// send to the dead ones.
+// All connections of an endnode are gone at once; their peers must find out. It restarts at once,
+// with the same address, port and queue pair numbers, and is connected again while the peers still
+// send to the dead queue pairs.
 void Simulator::Crash() {
   const auto which = static_cast<uint32_t>(random_.Below(endnodes_.size()));
   size_t lost = 0;

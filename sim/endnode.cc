@@ -8,7 +8,7 @@ namespace verbena::sim {
 namespace {
 
 constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
-// A slot lies in that many pages at most.
+// The maximum number of pages of a slot.
 constexpr uint32_t kGrantedPagesMax = 3;
 
 std::vector<uint32_t> AllSlots(uint32_t count) {
@@ -86,7 +86,7 @@ Endnode::Endnode(const EndnodeContext& context, uint32_t node, Random& random,
   }
   counters = MakeGuardedMemory({.bytes = kPage, .rights = kLocal | Access::kRemoteAtomic}, random);
   counters->Store(0, std::vector<std::byte>(kCounters * sizeof(uint64_t)));
-  // Their values are for the oracle of atomics.
+  // The oracle of atomics checks their values.
   counters->Allow(1, 0, std::vector<std::byte>(kCounters * sizeof(uint64_t)), true);
   atomics.resize(kCounters);
   if (!swarm.shared_receives) return;
@@ -184,7 +184,7 @@ adapter::Cq* Endnode::PassFor(adapter::CompletionChannel& channel) {
   return channel.TakeExpected();
 }
 
-// As Adapter::AttachMulticast does it.
+// As Adapter::AttachMulticast does.
 void Endnode::Attach(const adapter::QueuePair& qp, uint32_t group) {
   const adapter::EngineLock lock(engine);
   const bool is_first = engine.groups.MembersOf(GroupIp(group)).empty();
@@ -335,7 +335,7 @@ void Side::ReleaseGranted(const GrantedKey& granted) {
   node->pager.Remove(granted.key);
   if (granted.kind == GrantedKey::Kind::kRegion && granted.state == GrantedKey::State::kFree)
     return;
-  // A bind or registration that was flushed may have been executed all the same.
+  // A flushed bind or registration may have been executed.
   CHECK(take(granted.key) || take(granted.next_key));
 }
 

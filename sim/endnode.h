@@ -29,15 +29,15 @@
 
 namespace verbena::sim {
 
-// Where an endnode stands: what all of a run have in common.
+// What all endnodes of a run have in common.
 struct EndnodeContext {
   const Swarm& swarm;
   const VirtualClock& clock;
   Network& network;
-  Port::Tap tap;  // sees what arrives
+  Port::Tap tap;  // sees arriving packets
 };
 
-// A queue pair of an endnode, as its program asks for it.
+// A queue pair of an endnode, as its program requests it.
 struct QpOrder {
   QpType type = QpType::kRc;
   adapter::Cq* send_cq = nullptr;
@@ -49,64 +49,66 @@ struct QpOrder {
   RegistrationMode registration = RegistrationMode::kAnticipatory;
 };
 
-// A process with an adapter: the engine on its seams, and what the programs' connections share.
+// A process with an adapter: the engine on its interfaces, and what the programs' connections
+// share.
 struct Endnode {
   static constexpr uint32_t kCounters = 2;
   static constexpr QKey kQKey{0x1234};
 
   Endnode(const EndnodeContext& context, uint32_t number, Random& random);
 
-  // One pass, by the thread that comes first: a poller of `cq`, or the progress thread.
+  // One pass, by the first thread that comes: a poller of `cq`, or the progress thread.
   void Pass(const adapter::Cq* cq);
-  // A request was posted to it, by a program that posts alone or that polls.
+  // A request was posted to `qp`, by a program that polls or does not.
   void Kick(adapter::QueuePair& qp, bool polls);
   [[nodiscard]] bool has_work();
   [[nodiscard]] Time next_time();
   // The next of its asynchronous events.
   [[nodiscard]] std::optional<adapter::Event> TakeEvent();
 
-  // In RESET.
+  // Makes a queue pair in RESET.
   adapter::QueuePair& MakeQp(const QpOrder& order);
-  // Ready to send. `peer`: of a connected one.
+  // Moves a queue pair to RTS. `peer`: for a connected one.
   struct Peer {
     QpNumber number;
     uint32_t node = 0;
-    Psn first_psn;  // that it will send
+    Psn first_psn;  // of the peer
   };
   void Connect(adapter::QueuePair& qp, Psn first_psn, const std::optional<Peer>& peer);
-  // Nothing happens where its state does not allow it.
+  // No effect if the state does not allow it.
   void Modify(adapter::QueuePair& qp, QpState state);
-  // Datagrams to the group reach it, and no longer. REQUIRES: they did before.
+  // Attaches to a group, and detaches. Detach REQUIRES: it is attached.
   void Attach(const adapter::QueuePair& qp, uint32_t group);
   void Detach(const adapter::QueuePair& qp, uint32_t group);
-  // By which datagrams go to a group.
+  // The address handle of a group.
   [[nodiscard]] AddressHandleId HandleOf(uint32_t group) const {
     return AddressHandleId(swarm.endnodes + group);
   }
-  // One pass by a thread that waits for an event of this channel: the queue it is of, if any.
+  // One pass by a thread that waits for an event of this channel: returns the queue of the event,
+  // if any.
   adapter::Cq* PassFor(adapter::CompletionChannel& channel);
   void RemoveQp(adapter::QueuePair& qp);
-  // Events about it that wait are not to be had any more.
+  // Drops the pending events of the queue.
   void RemoveCq(adapter::Cq& cq);
-  // For the next queue pair. A machine that crashed begins again with the same numbers.
+  // For the next queue pair. A machine that crashed starts again with the same numbers.
   [[nodiscard]] QpNumber NextNumber();
   // The next queue pair gets another number.
   void SkipNumber();
 
-  // Memory of a program here, with a region over it.
+  // Makes memory of a program on this endnode, with a region over it.
   std::unique_ptr<GuardedMemory> MakeGuardedMemory(const GuardedMemory::Options& options,
                                                    Random& random);
-  // False when it is refused, because windows are bound to it.
+  // False if it is refused, because windows are bound to the region.
   bool Deregister(GuardedMemory& guarded);
-  // The region goes, if it has not. REQUIRES: no window is bound to it.
+  // Deregisters the region, if it still exists. REQUIRES: no window is bound to it.
   void Release(GuardedMemory& guarded);
-  // The process dies: what was posted has no completions.
+  // The process dies: posted requests get no completions.
   void Die() {
     is_dead = true;
     port->Die();
     pager.Die();
   }
-  // Ends all that is left; its connections must be gone.
+  // Destroys everything that is left. REQUIRES: the connections are gone.
   void Close(Findings& findings);
   // The shared receive queue that a queue pair of the endnode uses, if there is one.
   [[nodiscard]] adapter::Srq* srq() const { return shared ? &shared->queue() : nullptr; }
@@ -118,7 +120,7 @@ struct Endnode {
   OneAddress address;
   adapter::AsyncEvents events{1};
   adapter::EventQueue* const event_queue;
-  Port* const port;  // the engine's
+  Port* const port;  // of the engine
   Paging pager;
   adapter::Engine engine;
   memory::MemoryCore& core;
@@ -127,7 +129,7 @@ struct Endnode {
   AccessOracle access;
   std::unique_ptr<GuardedMemory> counters;
   std::vector<AtomicsOracle> atomics;
-  std::unique_ptr<SharedReceives> shared;  // nullptr: its queue pairs receive alone
+  std::unique_ptr<SharedReceives> shared;  // nullptr: each queue pair has its own receive queue
   std::vector<transport::PathId> paths;    // by endnode
 
  private:
@@ -146,16 +148,16 @@ struct Side {
   }
   [[nodiscard]] GrantedKey* FindGranted(uint64_t id);
   [[nodiscard]] queue::SendQueue& send_queue() const { return qp->send_queue(); }
-  // Whether its program looks at this queue now, of the two. One that sleeps until events does so
-  // when there was one, after it has asked for the next.
+  // Whether its program polls this queue now. A program that sleeps until events polls after an
+  // event, once it has armed the queue again.
   [[nodiscard]] bool Looks(ProgramCq& cq, Time now);
-  // A completion was lost, because one of the two had no room for it.
+  // A completion was lost, because one of the two queues was full.
   [[nodiscard]] bool has_overflowed() const {
     return send_cq.overflowed() || receive_cq.overflowed();
   }
-  // The adapter is gone, and its program: what was posted has no completion.
+  // The adapter and its program are gone: posted requests get no completion.
   void Crash();
-  // The end of it all: keys and memory go.
+  // Releases keys and memory.
   void Release();
   void ReleaseGranted(const GrantedKey& granted);
 
@@ -166,15 +168,15 @@ struct Side {
   std::unique_ptr<adapter::CompletionChannel> channel;  // nullptr: its program polls
   ProgramCq send_cq;
   ProgramCq receive_cq;
-  adapter::QueuePair* qp;  // nullptr: it has crashed
+  adapter::QueuePair* qp;  // nullptr after a crash
   ReceivePool own_pool;
 
   CompletionsOracle sends;
-  std::deque<std::shared_ptr<Operation>> inbound;         // messages that the peer has posted
-  std::vector<uint32_t> free_local, free_exposed;         // slots; the exposed ones for the peer
-  std::vector<std::unique_ptr<GrantedKey>> granted_keys;  // to the peer
+  std::deque<std::shared_ptr<Operation>> inbound;  // messages that the peer has posted
+  std::vector<uint32_t> free_local, free_exposed;  // free slots; the exposed ones for the peer
+  std::vector<std::unique_ptr<GrantedKey>> granted_keys;  // for the peer
   FaultsOracle faults;
-  // RNR NAKs that have reached it: for a receive request that was missing, and for absent pages.
+  // RNR NAKs that it has received: for missing receive requests, and for absent pages.
   bool was_not_ready = false;
   bool was_faulting = false;
   RetriesOracle retries;
@@ -182,7 +184,7 @@ struct Side {
   std::optional<Psn> next_psn;  // of its requests, as an eavesdropper knows it
   uint64_t model_word = 0;      // of the peer's compare-and-swaps and atomic writes
   bool is_swapped_out = false;
-  bool is_draining = false;  // and the event of its end was not taken yet
+  bool is_draining = false;  // and the event of the drain was not taken yet
   bool has_failed = false;
   std::array<bool, 2> has_event{};  // of the send queue, of the receive queue
 };

@@ -5,7 +5,7 @@
 
 namespace verbena::sim {
 
-// The failures that the oracles find. Only the first is kept: those after it are often its
+// The failures that the oracles find. Only the first is kept, because later ones are often its
 // consequences.
 class Findings {
  public:

@@ -9,8 +9,8 @@
 
 namespace verbena::sim {
 
-// A key by which one side lends a slot of its exposed memory to its peer, for a time: a window, or
-// a region of its own.
+// A key with which one side grants its peer temporary access to a slot of its exposed memory: a
+// window, or a region of its own.
 struct GrantedKey {
   enum class Kind : uint8_t {
     kWindow1,      // bound and unbound by call
@@ -35,7 +35,7 @@ struct GrantedKey {
   bool was_used = false;  // of a quick region: its reserved key has been registered
   bool one_touch = false;
   bool zero_based = false;
-  std::shared_ptr<Operation> user;  // of the peer
+  std::shared_ptr<Operation> user;  // operation of the peer
 };
 
 }  // namespace verbena::sim

@@ -56,7 +56,7 @@ GuardedPages::~GuardedPages() {
 
 void GuardedPages::Vanish(uint64_t first, uint64_t size) {
   CHECK(can_vanish_ && first + size <= size_);
-  // The addresses stay ours, so that nothing else is put there.
+  // The address range stays reserved, so that nothing else is mapped there.
   CHECK(mprotect(mapped_ + first, size, PROT_NONE) == 0);
 }
 

@@ -14,8 +14,8 @@ namespace verbena::sim {
 
 inline constexpr uint64_t kPage = 4096;
 
-// Memory that can be taken from its program while the oracle goes on seeing it: two mappings of the
-// same pages. Where nothing will be taken, one and the same.
+// Memory that can be unmapped while the oracle still sees it: two mappings of the same pages, or
+// one mapping if nothing will be unmapped.
 class GuardedPages {
  public:
   GuardedPages(uint64_t size, bool can_vanish);
@@ -23,10 +23,10 @@ class GuardedPages {
   GuardedPages(const GuardedPages&) = delete;
   GuardedPages& operator=(const GuardedPages&) = delete;
 
-  [[nodiscard]] std::byte* mapped() const { return mapped_; }  // as the adapter knows it
+  [[nodiscard]] std::byte* mapped() const { return mapped_; }  // the mapping of the adapter
   [[nodiscard]] std::span<std::byte> seen() const { return {seen_, size_}; }
 
-  // The program unmaps it behind the back of the tables. REQUIRES: it can vanish.
+  // The program unmaps it without notice to the tables. REQUIRES: it can vanish.
   void Vanish(uint64_t first, uint64_t size);
 
  private:
@@ -36,9 +36,9 @@ class GuardedPages {
   std::byte* seen_ = nullptr;
 };
 
-// Pages of a program, one region over them, and what they must hold. Peers and lists name its bytes
-// by an offset from kBase, so that no pointer ever reaches a packet. The region is smaller than the
-// memory by a page on either side, which nothing may touch.
+// Pages of a program, one region over them, and their expected contents. Peers and lists address
+// bytes by an offset from kBase, so that no pointer reaches a packet. The region is smaller than
+// the memory by a page at each end, which nothing may touch.
 class GuardedMemory {
  public:
   static constexpr uint64_t kBase = 0x100000;
@@ -56,7 +56,7 @@ class GuardedMemory {
   [[nodiscard]] const memory::RegionKeys& keys() const { return keys_; }
   [[nodiscard]] uint64_t size() const { return size_; }
   [[nodiscard]] uint64_t pages() const { return size_ / kPage; }
-  // As the oracle sees it, and where the adapter finds it.
+  // The address for the oracle, and the address for the adapter.
   [[nodiscard]] std::byte* At(uint64_t offset) { return memory_.seen().data() + kPage + offset; }
   [[nodiscard]] memory::PhysicalAddress AddressOf(uint64_t offset) const {
     return memory::PhysicalAddress(reinterpret_cast<uintptr_t>(memory_.mapped() + kPage + offset));
@@ -68,16 +68,16 @@ class GuardedMemory {
     return {kBase + offset, keys_.remote};
   }
 
-  // The system takes a page.
+  // Evicts a page.
   void Evict(memory::MemoryCore& core, uint64_t page);
-  // The program unmaps pages, of which the tables do not hear.
+  // The program unmaps pages, without notice to the tables.
   void Vanish(uint64_t first_page, uint64_t count);
   [[nodiscard]] bool HasVanished(uint64_t first_page, uint64_t count) const;
-  // False when it is refused, because windows are bound to it.
+  // False if it is refused, because windows are bound to the region.
   bool Deregister(memory::MemoryCore& core);
   [[nodiscard]] bool is_registered() const { return is_registered_; }
 
-  // Offsets as for At.
+  // Offsets are as for At.
   void Store(uint64_t offset, std::span<const std::byte> bytes) {
     shadow_.Store(offset + kPage, bytes);
   }

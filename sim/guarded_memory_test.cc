@@ -16,7 +16,7 @@ class GuardedMemoryTest : public testing::Test {
  protected:
   GuardedMemoryTest() { memory::SignalGuard::Install(); }
 
-  // As the page service and the engine do it.
+  // As the page service and the engine do.
   bool PageIn(const memory::Fault& fault) {
     odp::PageJob job = odp::JobFor(node_.core, {.qp = {}, .ticket = {}, .fault = fault}, 1);
     return node_.pager.PageIn(job, node_.core) && odp::MapManagedPages(node_.core, job);
@@ -52,7 +52,7 @@ TEST_F(GuardedMemoryTest, VanishedPagesArePresentToTheTablesAndCannotBeCopied) {
   node_.Release(*guarded);
 }
 
-TEST_F(GuardedMemoryTest, ThePagerBringsBackWhatIsThere) {
+TEST_F(GuardedMemoryTest, ThePagerPagesInMappedPages) {
   const auto guarded =
       node_.MakeGuardedMemory({.bytes = 2 * kPage, .rights = kRights, .can_vanish = true}, random_);
   guarded->Evict(node_.core, 0);

@@ -12,8 +12,8 @@ constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
 constexpr uint32_t kCqCapacity = 256;
 constexpr uint32_t kSendDepth = 16;
 constexpr uint32_t kXrcReceivers = 3;
-constexpr uint32_t kPagesMax = 3;  // that a slot may lie in
-// Apart from the streams of other shared receive queues.
+constexpr uint32_t kPagesMax = 3;  // of a slot
+// Different from the random streams of other shared receive queues.
 constexpr uint32_t kStream = 0x100;
 
 uint64_t SlotsSize(const Swarm& swarm) { return uint64_t{swarm.slots} * swarm.slot_bytes; }
@@ -132,7 +132,7 @@ void Lane::Connect(Psn first_psn) {
 }
 
 bool Lane::has_room() const {
-  // For a registration, and a message that uses it.
+  // A registration, and a message that uses it.
   constexpr uint64_t kTogether = 2;
   const uint64_t posted = sender->send_queue().end().value() - sender->send_queue().begin().value();
   return posted + kTogether <= sender->send_queue().limits().capacity && !free_local.empty();

@@ -20,24 +20,24 @@
 namespace verbena::sim {
 
 enum class LaneKind : uint8_t {
-  kXrc,       // an extended connection: each message names the SRQ that it is for
-  kReactive,  // a reliable one whose sender registers memory, and goes on when that fails
-  kTagged,    // one whose messages have tags, which the receiver's queue matches
-  kManaged,   // one whose sender writes and reads managed memory of the receiver's
+  kXrc,       // XRC: each message addresses an SRQ
+  kReactive,  // reliable; the sender registers memory, and continues after a failure
+  kTagged,    // messages with tags, for a tag matching queue
+  kManaged,   // the sender writes and reads managed memory of the receiver
 };
 
-// A shared receive queue that lanes end at, and its completion queue.
+// A shared receive queue at which lanes end, and its completion queue.
 struct LaneReceiver {
   LaneReceiver(const Swarm& swarm, Endnode& node, LaneKind kind, uint32_t stream,
                const adapter::XrcMembership& xrc, Random& random);
 
   adapter::Cq cq;
   SharedReceives shared;
-  std::unique_ptr<TaggedReceives> tags;  // nullptr: it matches none
+  std::unique_ptr<TaggedReceives> tags;  // nullptr: no tag matching
 };
 
-// What an endnode has for the lanes of a kind that end there: an XRC domain with several receivers,
-// or one receiver, with managed memory or not.
+// The receiving end of the lanes of a kind on an endnode: an XRC domain with several receivers, or
+// one receiver, with or without managed memory.
 struct LaneHost {
   LaneHost(const Swarm& swarm, Endnode& node, LaneKind kind, Random& random);
   // REQUIRES: no lane ends here any more.
@@ -52,12 +52,11 @@ struct LaneHost {
 
 inline bool HasFailed(const adapter::QueuePair& qp) { return qp.state() == QpState::kErr; }
 
-// A connection on which one end sends and the other receives: two queue pairs, their memory, and
-// what must come of each request.
+// A one-way connection: two queue pairs, their memory, and the expected result of each request.
 struct Lane {
   Lane(const Swarm& swarm, Endnode& from, LaneHost& to, Random& random);
   void Connect(Psn first_psn);
-  // Keys and memory go.
+  // Releases keys and memory.
   void Release();
 
   [[nodiscard]] bool has_failed() const { return HasFailed(*sender) || HasFailed(*receiver); }
@@ -74,21 +73,21 @@ struct Lane {
   adapter::QueuePair* receiver;
 
   CompletionsOracle sends;
-  // Messages that were sent, and not received yet; Operation::to is the index of the receiver.
+  // Messages that were sent and not received yet; Operation::to is the index of the receiver.
   std::deque<std::shared_ptr<Operation>> inbound;
   std::vector<uint32_t> free_local, free_exposed;
-  // Of one with tags. What a rendezvous has asked for: by the sender, until it is told that the
-  // bytes were read, or has them in its own hands; and by id of the receive, until they are there.
+  // For tags: outstanding rendezvous. `offered`: at the sender, until it is notified that the bytes
+  // were read, or completes them itself; the other by id of the receive, until the bytes are there.
   std::map<uint64_t, std::shared_ptr<Operation>> offered;
   std::map<uint64_t, std::shared_ptr<Operation>> reading;
-  ReceivePool notices;    // buffers for the notices to the sender
+  ReceivePool notices;    // buffers for the sender's notices
   std::vector<Key> keys;  // that the sender registers by work request, each once
-  uint64_t heard_at = 0;  // the version of the list of tags when the last message was received
+  uint64_t heard_at = 0;  // version of the tag list when the last message was received
   bool is_broken = false;
-  bool is_provoked = false;  // its sender asked for what it may not have
-  // A registration has failed: the send queue flushes until its program resumes it.
+  bool is_provoked = false;  // its sender made a request that must fail
+  // A registration has failed: the send queue flushes until the program resumes it.
   bool is_flushing = false;
-  bool is_drained = false;  // reported by an event since
+  bool is_drained = false;  // an event has reported it
 };
 
 }  // namespace verbena::sim

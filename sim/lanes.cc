@@ -11,7 +11,7 @@ namespace verbena::sim {
 
 namespace {
 
-// Apart from those of everything else: what is drawn here changes nothing there.
+// A separate random stream, so that draws here do not change others.
 constexpr uint64_t kStream = 0x1A9E;
 
 uint32_t CountOf(LaneKind kind, const Swarm& swarm) {
@@ -40,7 +40,7 @@ Lanes::Lanes(LaneKind kind, const Swarm& swarm,
   for (uint32_t i = 0; i < CountOf(kind, swarm); ++i) Connect();
 }
 
-// Packets for the dead may still be on their way when their numbers come again.
+// Packets to a dead queue pair may still arrive when its number is reused.
 void Lanes::Reserve(Endnode& node) {
   while (!numbers_.insert(node.NextNumber().value()).second) node.SkipNumber();
 }
@@ -49,7 +49,7 @@ void Lanes::Connect() {
   const uint64_t count = endnodes_.size();
   const uint64_t first = random_.Below(count);
   const uint64_t second = (first + 1 + random_.Below(count - 1)) % count;
-  // There is one managed memory in a run, where all lanes of that kind end.
+  // A run has one managed memory, where all lanes of that kind end.
   const bool is_elsewhere = kind_ == LaneKind::kManaged && !hosts_.empty();
   Endnode& to = is_elsewhere ? *hosts_.front()->node : *endnodes_[second];
   Endnode& from = *endnodes_[endnodes_[first].get() == &to ? second : first];
@@ -98,7 +98,8 @@ void Lanes::FillReceives(bool is_calm) {
   for (const auto& lane : lanes_) FillNotices(*lane);
 }
 
-// All receivers come before all senders: what a sender knows as received must have been received.
+// All receivers are polled before all senders: a message that a sender knows to be received must
+// have been received.
 void Lanes::Poll(bool is_calm) {
   for (const auto& host : hosts_) {
     for (uint32_t i = 0; i < host->receivers.size(); ++i) PollReceiver(*host->receivers[i], i);
@@ -109,7 +110,7 @@ void Lanes::Poll(bool is_calm) {
     if (lane->is_flushing && !lane->is_broken && HasFailed(*lane->sender)) {
       findings_.Add("lanes", "a registration has failed, and with it the queue pair");
     }
-    // A sender that waits for an answer learns what the receiver refuses.
+    // A sender that waits for a response learns that the receiver refuses.
     const bool is_dead = HasFailed(*lane->receiver) && lane->is_idle();
     lane->is_broken = lane->is_broken || HasFailed(*lane->sender) || is_dead;
     ResumeSome(*lane, is_calm);
@@ -148,7 +149,7 @@ void Lanes::OnReceive(LaneReceiver& receiver, uint32_t index, const Completion& 
   receiver.shared.pool().Finish(completion.id, well, findings_);
 }
 
-// The oldest of those that the sender has named this receiver for, and all of it.
+// The oldest message to this receiver, in full.
 void Lanes::OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
                       const Completion& completion, uint64_t offset) {
   const auto next =
@@ -177,7 +178,7 @@ AllowedErrors Lanes::AllowedErrorsOf(const Lane& lane) const {
       is_managed ? std::max(swarm_.page_in_max, swarm_.store_latency) : swarm_.page_in_max;
   const bool slow_pages = page_in_max * 8 >= swarm_.ack_timeout;
   const bool drops_cost = swarm_.foreign && swarm_.retry_count == 0;
-  // The sender of a message with a tag is read from, and fails by itself if its pages do.
+  // The receiver reads from the sender of a tagged message, so the sender fails if its pages do.
   const bool fails_as_responder =
       kind_ == LaneKind::kTagged && pages_may_fail() && HasFailed(*lane.sender);
   return {.is_broken = lane.is_broken || lane.is_flushing || fails_as_responder,
@@ -200,8 +201,8 @@ void Lanes::PollSends(Lane& lane) {
   }
 }
 
-// Row B3: a registration that fails costs what is behind it, and not the connection. Then what is
-// posted is flushed, until the program has heard that all has ended and resumes the queue.
+// Row B3: a failed registration flushes the elements after it, and does not end the connection.
+// Later requests are flushed until the program has got the drain event and resumes the queue.
 void Lanes::OnError(Lane& lane, const Completion& completion) {
   if (completion.status == CompletionStatus::kLocalQpOperationError) {
     lane.is_flushing = true;
@@ -220,7 +221,7 @@ void Lanes::Ended(Lane& lane, Operation& operation, bool well) {
   } else if (IsMessage(operation.opcode) && !operation.is_received) {
     findings_.Add("lanes", std::string(name) + " succeeded, but was not received");
   }
-  // What has failed may have left packets that are still on their way.
+  // Packets of a failed request may still be in the network.
   if (!well && !lane.is_flushing) return;
   operation.has_ended = true;
   if (!lane.offered.contains(operation.id)) Free(lane, operation);

@@ -14,10 +14,10 @@
 
 namespace verbena::sim {
 
-// The lanes of one kind between the endnodes, and their programs. One that has failed is replaced.
+// The lanes of one kind between the endnodes, and their programs. A failed lane is replaced.
 class Lanes final : public Program {
  public:
-  // REQUIRES: the endnodes are there as long as this; others may stand in their places.
+  // REQUIRES: the vector of endnodes outlives this; its elements may be replaced.
   Lanes(LaneKind kind, const Swarm& swarm, const std::vector<std::unique_ptr<Endnode>>& endnodes,
         Findings& findings);
 
@@ -32,13 +32,12 @@ class Lanes final : public Program {
   void Check() override;
   void TakeDown() override;
 
-  // Messages and writes that ended well, requests for a receiver that is not there, and failed
-  // registrations after which a sender went on.
+  // Messages and writes that succeeded, requests for a missing receiver, and failed registrations
+  // after which the sender continued.
   [[nodiscard]] uint64_t succeeded() const { return succeeded_; }
   [[nodiscard]] uint64_t refused() const { return refused_; }
   [[nodiscard]] uint64_t resumed() const { return resumed_; }
-  // Messages that found a receive of their tag, and that found none; and bytes that a rendezvous
-  // has read.
+  // Messages with and without a matching receive, and the bytes read by rendezvous.
   [[nodiscard]] uint64_t matched() const { return matched_; }
   [[nodiscard]] uint64_t unexpected() const { return unexpected_; }
   [[nodiscard]] uint64_t rendezvous() const { return rendezvous_; }
@@ -104,7 +103,7 @@ class Lanes final : public Program {
   Findings& findings_;
   std::vector<std::unique_ptr<LaneHost>> hosts_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::set<uint32_t> numbers_;  // of all queue pairs there were
+  std::set<uint32_t> numbers_;  // of all queue pairs so far
   uint64_t next_id_ = 1;
   uint64_t posted_ = 0;
   uint64_t succeeded_ = 0;
@@ -113,7 +112,7 @@ class Lanes final : public Program {
   uint64_t matched_ = 0;
   uint64_t unexpected_ = 0;
   uint64_t rendezvous_ = 0;
-  ManagedCounters managed_of_gone_;  // of hosts that are gone
+  ManagedCounters managed_of_gone_;  // of destroyed hosts
 };
 
 }  // namespace verbena::sim

@@ -1,4 +1,4 @@
-// Lanes to managed memory: writes and reads of its slots, which come from wherever they are.
+// Lanes to managed memory: writes and reads of its slots, wherever their contents are.
 
 #include "sim/lanes.h"
 #include "sim/managed_memory.h"
@@ -36,8 +36,8 @@ void Lanes::OnManagedEnded(Lane& lane, const Operation& operation, bool well) {
   memory.Read(*operation.managed_slot, well);
 }
 
-// In the end all of it is read once more. Requests that have succeeded in silence are known to
-// have ended when the send queue is empty, so that their slots are free.
+// At the end everything is read once more. Unsignaled requests are known to have succeeded when the
+// send queue is empty, so their slots are free then.
 void Lanes::ReadAllManaged() {
   for (const auto& lane : lanes_) {
     if (lane->is_idle() && !lane->is_broken && !lane->has_failed()) {

@@ -13,14 +13,15 @@ using queue::SendOpcode;
 namespace {
 
 constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
-constexpr size_t kKeysMax = 64;        // of a lane
-constexpr uint32_t kSlotPagesMax = 3;  // that a slot may lie in
+constexpr size_t kKeysMax = 64;        // per lane
+constexpr uint32_t kSlotPagesMax = 3;  // of a slot
 constexpr uint32_t kNoSuchSrq = 0xABCDE;
 constexpr uint64_t kWrongSrq = 150;  // of 1000, where programs do what they must not
 
 }  // namespace
 
-// Those to managed memory have more to do: pages come back only if there is much between two uses.
+// Lanes to managed memory post more, because pages are evicted only if there is much traffic
+// between two uses.
 void Lanes::Post(Time now) {
   const bool is_managed = kind_ == LaneKind::kManaged;
   const uint32_t most = is_managed ? swarm_.operations : swarm_.operations / 3;
@@ -43,7 +44,7 @@ void Lanes::PostSome(Lane& lane, Time now) {
   !lane.free_exposed.empty() && random_.Chance(1, 3) ? PostWrite(lane, now) : PostSend(lane, now);
 }
 
-// With bytes of some length in a slot of the sender's.
+// An operation with bytes of random length in a slot of the sender.
 std::shared_ptr<Operation> Lanes::MakeOperation(Lane& lane) {
   auto operation = std::make_shared<Operation>();
   operation->id = next_id_++;
@@ -66,7 +67,7 @@ void Lanes::PostWrite(Lane& lane, Time now) {
          {lane.local->Bytes(SlotAt(*operation->local_slot), operation->bytes.size())}, now);
 }
 
-// Now and then to a receiver that is not there.
+// Sometimes to a receiver that does not exist.
 void Lanes::PostSend(Lane& lane, Time now) {
   const auto operation = MakeOperation(lane);
   const uint64_t offset = SlotAt(*operation->local_slot);
@@ -84,7 +85,7 @@ void Lanes::PostSend(Lane& lane, Time now) {
          now);
 }
 
-// Row B2: a message by a key that the request before it registers.
+// Row B2: a message with a key that the request before it registers.
 void Lanes::PostRegistered(Lane& lane, Time now) {
   const auto operation = MakeOperation(lane);
   const uint64_t offset = SlotAt(*operation->local_slot);
@@ -115,7 +116,7 @@ void Lanes::PostRegistered(Lane& lane, Time now) {
          now);
 }
 
-// Of a key that was never reserved.
+// With a key that was never reserved.
 void Lanes::PostBadRegistration(Lane& lane, Time now) {
   auto operation = std::make_shared<Operation>();
   operation->id = next_id_++;

@@ -22,14 +22,14 @@ bool HasTag(const Operation& message) {
 
 }  // namespace
 
-// The sender of a tagged lane gets notices, for which there is always room.
+// Keeps receives posted for the notices to the sender of a tagged lane.
 void Lanes::FillNotices(Lane& lane) {
   lane.notices.Fill(random_, [&](const queue::ReceiveWorkRequest& request) {
     return lane.sender->receive_queue().Post(request).has_value();
   });
 }
 
-// With a tag and its bytes, or where they are; or, now and then, without one.
+// A message with a tag and its bytes, or with their address (rendezvous); sometimes without a tag.
 void Lanes::PostTagged(Lane& lane, Time now) {
   const auto operation = MakeOperation(lane);
   const uint64_t offset = SlotAt(*operation->local_slot);
@@ -57,7 +57,7 @@ void Lanes::PostTagged(Lane& lane, Time now) {
   Submit(lane, operation, {.opcode = opcode}, {lane.local->Bytes(offset, bytes.size())}, now);
 }
 
-// A message is matched when it begins, which is after the one before it has ended.
+// A message is matched when it begins, which is after the previous one has ended.
 TagsOracle::Version Lanes::SinceOf(const Lane& lane, const Operation& message) {
   return std::max(message.listed_since, lane.heard_at);
 }
@@ -68,7 +68,7 @@ bool Lanes::IsBusy(const LaneHost& host, const Lane* beside) const {
   });
 }
 
-// False: it is of a request without a tag.
+// False for a completion of a request without a tag.
 bool Lanes::OnTags(LaneReceiver& receiver, const Completion& completion) {
   if (!TaggedReceives::Has(completion.id)) return false;
   const bool is_change = completion.opcode == CompletionOpcode::kTagAdd ||
@@ -84,7 +84,7 @@ bool Lanes::OnTags(LaneReceiver& receiver, const Completion& completion) {
   if (lane == nullptr) {
     findings_.Add("lanes", "a tagged receive of a queue pair that is gone");
   } else if (completion.status != CompletionStatus::kSuccess) {
-    // A rendezvous reads, which may fail as any read.
+    // A rendezvous reads, which may fail like any read.
     const bool is_allowed_error = HasFailed(*lane->receiver) || pages_may_fail() ||
                                   IsAllowed({}, completion.status, AllowedErrorsOf(*lane));
     if (!is_allowed_error) {
@@ -129,7 +129,7 @@ void Lanes::OnMatched(Lane& lane, LaneReceiver& receiver, const Completion& comp
   lane.reading.emplace(completion.id.value(), message);
 }
 
-// The bytes of a rendezvous are there.
+// The bytes of a rendezvous have arrived.
 void Lanes::OnRead(Lane& lane, LaneReceiver& receiver, const Completion& completion) {
   const auto found = lane.reading.find(completion.id.value());
   const Operation& message = *found->second;
@@ -145,7 +145,7 @@ void Lanes::OnRead(Lane& lane, LaneReceiver& receiver, const Completion& complet
   ++rendezvous_;
 }
 
-// Its program has all of it, the tag included.
+// The program gets the whole message, including the tag.
 void Lanes::OnUnmatched(Lane& lane, LaneReceiver& receiver, Operation& message,
                         const Completion& completion) {
   const auto expected =
@@ -163,7 +163,7 @@ void Lanes::OnUnmatched(Lane& lane, LaneReceiver& receiver, Operation& message,
   EndOffer(lane, message.id);
 }
 
-// By a message that must be of an offer whose bytes are there.
+// Each notice must belong to an offer whose bytes were read.
 void Lanes::PollNotices(Lane& lane) {
   std::array<Completion, 64> completions;
   const size_t count = lane.notice_cq.Poll(completions).value();

@@ -8,7 +8,7 @@
 
 namespace verbena::sim {
 
-// The time of a run, which its simulator sets.
+// The virtual time of a run, which the simulator sets.
 class VirtualClock final : public verbena::Clock {
  public:
   [[nodiscard]] Time Now() const override { return now; }
@@ -16,7 +16,7 @@ class VirtualClock final : public verbena::Clock {
   Time now;
 };
 
-// A machine with one address, for ever.
+// A machine with one address that never changes.
 class OneAddress final : public fabric::MachineAddresses {
  public:
   explicit OneAddress(const IpAddress& ip) : ip_(ip) {}

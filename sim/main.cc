@@ -56,7 +56,7 @@ constexpr const char* kHelp =
     "  verbena-sim --seed 17 --verbose --pcap run.pcapng\n"
     "  verbena-sim --cm --minutes 1\n";
 
-// What is run: adapters, or one of the machines beside them.
+// What is simulated: adapters, or one of the other state machines.
 enum class Subject : uint8_t { kAdapters, kPaging, kCm };
 
 const char* OptionOf(Subject subject) {
@@ -118,7 +118,7 @@ volatile uint64_t g_seed;
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 volatile Subject g_subject;
 
-// The run is the same every time, so that its packets can be had by another one.
+// Runs are deterministic, so another run can write the packets.
 void SaySeed(int /*signal*/) {
   std::array<char, 300> text{};
   const auto seed = static_cast<unsigned long long>(g_seed);
@@ -169,6 +169,8 @@ void Describe(const Simulator::Result& result) {
       {result.managed.broken, "lost"},
       {result.managed.discarded, "discards"},
       {result.managed.budgets, "new budgets"},
+      {result.managed.taken, "times taken by the host"},
+      {result.managed.awaited, "awaited"},
   };
   std::string text;
   for (const auto& [count, name] : counts) text += std::to_string(count) + " " + name + ", ";
@@ -225,8 +227,8 @@ void Describe(const CmRun::Result& result) {
               static_cast<unsigned long long>(result.digest));
 }
 
-// What is done with a seed: run(plan), and if that fails record(plan), which runs it once more and
-// says what it has left for us to look at. True unless it fails.
+// Handles one seed: run(plan), and after a failure record(plan), which runs it again and returns
+// where the record is. True unless it fails.
 template <class Plan, class Run, class Record>
 bool RunPlan(const Plan& plan, const Arguments& arguments, Run run, Record record) {
   if (arguments.verbose) std::fputs(plan.ToString().c_str(), stdout);
@@ -256,7 +258,7 @@ bool RunAdapters(uint64_t seed, const Arguments& arguments) {
   });
 }
 
-// Of a machine that has no packets: what happened is written as text.
+// For state machines without packets: writes the events as text.
 template <class Machine, class Plan>
 bool RunMachine(const char* name, const Plan& drawn, const Arguments& arguments) {
   const auto run = [](const Plan& plan) { return Machine::Run(plan, {}); };

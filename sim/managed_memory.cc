@@ -19,7 +19,7 @@ managed::ArenaOptions OptionsOf(const Swarm& swarm, const VirtualClock& clock) {
   managed::ArenaOptions options;
   options.size = swarm.managed_pages * kPage;
   options.budget = swarm.budget_pages * kPage;
-  options.view = managed::CpuViewKind::kSignal;  // any system has it, and no thread looks at it
+  options.view = managed::CpuViewKind::kSignal;  // every system has it, and no thread reads it
   options.paging.min_residency = Microseconds(50);
   options.paging.retry_first = Microseconds(500);
   options.paging.retry_max = Milliseconds(4);
@@ -41,6 +41,7 @@ ManagedMemory::ManagedMemory(const Swarm& swarm, Endnode& node, Random& random)
                .write_failures = swarm.store_failures,
                .corruption = swarm.store_corruption,
                .fails_until = Time()},
+      host_(node, random, swarm.quiesces),
       contents_(swarm.managed_pages * kPage),
       slots_((contents_.size() - swarm.managed_offset) / slot_bytes_),
       budget_(swarm.budget_pages) {
@@ -82,12 +83,13 @@ void ManagedMemory::Step(bool is_calm, Findings& findings) {
   }
   const uint32_t budget_before = budget_;
   if (!is_calm_) Disturb();
+  host_.Step(*arena_, keys_.local, is_calm_, findings);
   arena().RunOnce();
   CheckBudget(budget_before, findings);
 }
 
-// What was asked for before a new budget is served within the old one; after a lower one, or an
-// overrun, memory is above the budget until enough was written, and does not grow meanwhile.
+// Requests made before a change of the budget are served within the old one; after a lower budget,
+// or an overrun, memory is above the budget until enough was written, and does not grow meanwhile.
 void ManagedMemory::CheckBudget(uint32_t budget_before, Findings& findings) {
   const managed::ArenaReport report = arena().report();
   resident_ = resident_pages();
@@ -112,15 +114,15 @@ void ManagedMemory::Disturb() {
   if (random_.Chance(swarm_.discards, 1000)) DiscardSome();
 }
 
-// Now and then all of it fits.
+// Sometimes everything fits.
 void ManagedMemory::ChangeBudget() {
   budget_ = static_cast<uint32_t>(random_.Between(paging::kBudgetMin, swarm_.managed_pages + 4));
   arena().SetBudget(budget_ * kPage);
   ++counters_.budgets;
 }
 
-// In effect when the pager has run next, before any other operation: whole pages of which no
-// operation uses a slot, or may still change one.
+// Takes effect at the next run of the pager, before any other operation. Whole pages of which no
+// operation uses a slot, or can still change one.
 void ManagedMemory::DiscardSome() {
   const uint64_t first = random_.Below(swarm_.managed_pages) * kPage;
   const uint64_t length = std::min(random_.Between(1, 3) * kPage, contents_.size() - first);
@@ -161,7 +163,7 @@ void ManagedMemory::CheckEnd(Findings& findings) {
 
 bool ManagedMemory::Slot::is_lost() const { return is_unknown || failures >= kFailuresMax; }
 
-// Half of the time near the last one, whose page may be about to leave, or on its way.
+// Half of the time near the last one, whose page may be being evicted.
 std::optional<uint32_t> ManagedMemory::Take(Random& random) {
   constexpr uint32_t kNear = 4;
   const uint64_t near = std::min<uint64_t>(last_taken_ + random.Below(kNear), slots_.size() - 1);
@@ -210,6 +212,9 @@ ManagedCounters ManagedMemory::counters() const {
   ManagedCounters counters = counters_;
   counters.loaded = report.swap.loaded;
   counters.broken = report.paging.broken;
+  counters.taken = host_.counters().whole + host_.counters().parts;
+  counters.emptied = host_.counters().emptied;
+  counters.awaited = host_.counters().awaited;
   return counters;
 }
 

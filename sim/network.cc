@@ -27,8 +27,8 @@ wire::UdpFlow FlowOf(const Swarm& swarm, const Event& event) {
           .destination_port = Network::PortOf(event.to)};
 }
 
-// Whether its ICRC is right with some identification of IPv4, which the receiver's socket does not
-// tell: of corrupted packets one in 65,536.
+// Whether the ICRC is right for some IPv4 identification, which the receiver's socket does not
+// report: one corrupted packet in 65,536.
 bool LooksRight(const Swarm& swarm, const Event& event) {
   const auto packet = wire::Packet::Parse(event.packet);
   if (!packet) return false;
@@ -85,8 +85,8 @@ void Network::SendOne(Time now, const Event& event) {
   }
 }
 
-// In a byte that a router may not change on the way, so that the ICRC covers it. The few packets
-// whose ICRC shows nothing then are those that the checksum of UDP is for: they do not arrive.
+// Changes a byte that routers may not change, so that the ICRC covers it. The few packets whose
+// ICRC is right nevertheless would fail the UDP checksum: they do not arrive.
 void Network::Corrupt(Event& arrival) {
   arrival.is_corrupted = true;
   const size_t at = 5 + random_.Below(arrival.packet.size() - 5);

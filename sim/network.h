@@ -21,26 +21,26 @@
 
 namespace verbena::sim {
 
-// What happens to an endnode at a moment: a packet arrives, or pages do.
+// An event at an endnode: a packet arrives, or pages do.
 struct Event {
   uint32_t to = 0;
   uint32_t from = 0;
-  std::vector<std::byte> packet = {};    // arrives, or...
-  std::optional<odp::PageJob> job = {};  // ...is done
+  std::vector<std::byte> packet = {};    // that arrives, or...
+  std::optional<odp::PageJob> job = {};  // ...that is done
   uint8_t segment = 0;                   // of the message that the packet left in
-  bool is_forged = false;                // without knowledge of where the sequence stands
-  bool is_corrupted = false;             // on its way
-  Ipv4Address group = {};                // it was sent to; 0: to the endnode itself
+  bool is_forged = false;                // without knowledge of the sequence number
+  bool is_corrupted = false;             // in the network
+  Ipv4Address group = {};                // destination group; 0: the endnode itself
 };
 
-// The links between all endnodes, and the order of events: by their times, and at one time as they
-// were added. One thread.
+// The links between all endnodes, and the events in order of time, and at equal times in the order
+// of insertion. One thread.
 class Network {
  public:
   struct Counters {
     uint64_t packets = 0;
-    uint64_t digest = 0;         // of every packet
-    uint64_t segments_lost = 0;  // packets, because they left together
+    uint64_t digest = 0;         // of all packets
+    uint64_t segments_lost = 0;  // packets that left as segments of one message
   };
   // Sees every packet that is sent.
   using Tap = std::function<void(uint32_t from, uint32_t to, std::span<const std::byte> packet)>;
@@ -50,7 +50,7 @@ class Network {
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
 
-  // Of an endnode: its machine's, and the port of its endpoint there.
+  // The address of the machine of an endnode, and the port of its endpoint.
   [[nodiscard]] static Ipv4Address AddressOf(const Swarm& swarm, uint32_t node) {
     return Ipv4Address(0x0A000001 + (swarm.one_machine ? 0 : node));
   }
@@ -61,7 +61,7 @@ class Network {
   [[nodiscard]] static Ipv4Address GroupAt(uint32_t group) {
     return Ipv4Address(0xEF110401 + group);
   }
-  // What a packet between the two looks like to its receiver.
+  // The origin of a packet between the two, as its receiver sees it.
   [[nodiscard]] static transport::PacketOrigin OriginOf(const Swarm& swarm, uint32_t from,
                                                         uint32_t to) {
     return {.source = IpAddress::FromIpv4(AddressOf(swarm, from)),
@@ -69,22 +69,21 @@ class Network {
             .source_port = PortOf(from),
             .hop_limit = 64};
   }
-  // Whatever the bytes say, the ICRC is right afterwards.
+  // Sets the right ICRC for the bytes.
   static void Seal(const Swarm& swarm, Event& event);
 
-  // Packets that an endnode sends as one message, with what a link may do to each. `group` as in
-  // Event.
+  // Packets that an endnode sends as one message; the link treats each. `group` as in Event.
   void Send(Time now, uint32_t from, uint32_t to, Ipv4Address group,
             std::span<const std::span<const std::byte>> segments);
 
-  // Nothing goes from one endnode to another until then.
+  // Until then, nothing gets from one endnode to the other.
   void Cut(uint32_t from, uint32_t to, Time until) { cuts_[{from, to}] = until; }
-  // Nothing reaches this queue pair any more, until another one has its number.
+  // Nothing reaches this queue pair any more, until its number is reused.
   void Sever(QpNumber qp) { severed_.insert(qp.value()); }
   void Restore(QpNumber qp) { severed_.erase(qp.value()); }
-  // The process has died: its pages do not come any more.
+  // The process has died: its pages do not arrive any more.
   void ForgetJobs(uint32_t node);
-  // From now on nothing goes wrong that has not.
+  // From now on the network is good.
   void Heal();
 
   void Add(Time at, Event event);

@@ -1,4 +1,4 @@
-// What the oracles, and an eavesdropper, learn of packets: the taps of simulator.h.
+// What the oracles, and an eavesdropper, learn from packets: the taps of simulator.h.
 
 #include "adapter/objects/peer_check.h"
 #include "sim/simulator.h"
@@ -13,7 +13,7 @@ namespace verbena::sim {
 void Simulator::OnSent(uint32_t from, uint32_t to, std::span<const std::byte> bytes) {
   const auto packet = wire::Packet::Parse(bytes);
   CHECK(packet.has_value());
-  // An unreliable one may go to the number of a reliable one that has crashed.
+  // An unreliable packet may go to the number of a reliable queue pair that has crashed.
   if (packet->info().service != wire::Service::kRc) return;
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);
@@ -45,7 +45,7 @@ void Simulator::OnArrived(const Event& arrival) {
   });
 }
 
-// Whether a packet is from the peer's endpoint, and not from that of a process which is gone.
+// Whether a packet is from the peer's endpoint, and not from that of a dead process.
 bool Simulator::IsOf(const Side& side, const Side& peer, const Event& arrival) const {
   const auto expected = Network::OriginOf(swarm_, peer.node->number, side.node->number);
   const adapter::PeerAddress identity{expected.source, expected.destination,
@@ -54,7 +54,7 @@ bool Simulator::IsOf(const Side& side, const Side& peer, const Event& arrival) c
   return !adapter::CheckPeer(identity, origin);
 }
 
-// Of a packet that a side sends.
+// Learns from a packet that a side sends.
 void Simulator::Overhear(Side& side, const wire::Packet& packet) {
   const Psn psn = packet.bth().psn;
   if (packet.info().operation == wire::Operation::kReadResponse) {
@@ -69,7 +69,7 @@ void Simulator::Overhear(Side& side, const wire::Packet& packet) {
   if (!side.next_psn || IsBefore(*side.next_psn, psn + count)) side.next_psn = psn + count;
 }
 
-// And of an answer that reaches one.
+// Learns from a response that reaches a side.
 void Simulator::OverhearAnswer(Side& side, const wire::Packet& packet) {
   const Psn psn = packet.bth().psn;
   const auto aeth = packet.Get<wire::Aeth>();
@@ -79,7 +79,7 @@ void Simulator::OverhearAnswer(Side& side, const wire::Packet& packet) {
   side.was_faulting |= is_fault;
   side.was_not_ready |= !is_fault;
   side.retries.NotReady(psn);
-  if (is_fault && !swarm_.foreign) return;  // it costs no retry
+  if (is_fault && !swarm_.foreign) return;  // it uses no retry
   side.faults.NotReady(psn);
   side.faults.CheckRetries(false, findings_);
 }

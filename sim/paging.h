@@ -13,8 +13,8 @@
 
 namespace verbena::sim {
 
-// The page service of an endnode: pages come after a time, or not. Knows, by the index of its key,
-// of which pages of a guarded memory a region is made. One thread.
+// The page service of an endnode: pages arrive after a time, or not. Knows the pages of guarded
+// memory that a region consists of, by the index of its key. One thread.
 class Paging final : public odp::PageService {
  public:
   enum class Kind : uint8_t { kLinear, kPageList };
@@ -32,19 +32,19 @@ class Paging final : public odp::PageService {
     regions_[key.index().value()] = {&guarded, first_page, kind};
   }
   void Remove(Key key) { regions_.erase(key.index().value()); }
-  // The process has died: what it asks for never comes.
+  // The process has died: its requests are not served.
   void Die() { is_dead_ = true; }
-  // Pages come quickly from now on, and all of them.
+  // From now on pages arrive quickly, and always.
   void Calm() { is_calm_ = true; }
 
   [[nodiscard]] bool Submit(const odp::PageJob& job) override;
   void SubmitProbe() override {}
-  // All that is known of pages is in the tables.
+  // The tables have all that is known about pages.
   [[nodiscard]] uint64_t CountResident(uint64_t, uint64_t) const override { return 0; }
 
-  // The time of a job has come.
+  // A job is due.
   void Arrive(odp::PageJob job, memory::MemoryCore& core);
-  // False: they cannot be had. Pages of a list are in the tables then.
+  // False if the pages are unavailable. Pages of a list are in the tables then.
   bool PageIn(odp::PageJob& job, memory::MemoryCore& core) const;
 
   [[nodiscard]] uint64_t requests() const { return requests_; }

@@ -8,8 +8,8 @@
 namespace verbena::sim {
 namespace {
 
-// A foreign requester does not know what the bit means in a response. What was corrupted on its way
-// is not made right by it.
+// A requester that is not Verbena does not know the mark. A corrupted packet is not repaired by
+// this.
 void HideMark(const Swarm& swarm, Event& event) {
   if (event.is_corrupted) return;
   const auto packet = wire::Packet::Parse(event.packet);

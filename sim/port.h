@@ -17,18 +17,18 @@
 
 namespace verbena::sim {
 
-// The endpoint of an endnode on the simulated network. Where links lose what leaves together, they
-// lose the messages that the adapter's own batch has made. One thread.
+// The endpoint of an endnode on the simulated network. Links that lose segments lose the messages
+// that the adapter's own batch has made. One thread.
 class Port final : public fabric::Fabric {
  public:
-  // Sees every packet that the adapter receives, just before.
+  // Sees every packet just before the adapter receives it.
   using Tap = std::function<void(const Event& arrival)>;
 
   Port(const Swarm& swarm, uint32_t node, const VirtualClock& clock, Network& network, Tap tap);
 
-  // What is sent to a group that the endpoint has not joined passes it by.
+  // Datagrams to a group that the endpoint has not joined are dropped.
   void Arrive(Event arrival);
-  // The process has died: nothing leaves any more.
+  // The process has died: it sends nothing any more.
   void Die() { is_dead_ = true; }
   [[nodiscard]] bool has_waiting() const { return !waiting_.empty(); }
 
@@ -43,7 +43,7 @@ class Port final : public fabric::Fabric {
 
  private:
   fabric::FlushResult Send() override;
-  // nullopt: no process has it.
+  // nullopt if no process has the port.
   [[nodiscard]] std::optional<uint32_t> NodeWith(uint16_t port) const;
 
   const Swarm swarm_;

@@ -9,9 +9,9 @@
 
 namespace verbena::sim {
 
-// A completion queue, and what its program knows of it: now and then it does not look at it for a
-// while. When there was no room for a completion, an event must tell so, once; what was there
-// before is to be had, and nothing comes after.
+// A completion queue and the knowledge of its program: sometimes the program does not poll it for a
+// while. After an overflow there must be one event; earlier completions can be polled, and none
+// comes later.
 class ProgramCq : public adapter::Cq {
  public:
   using adapter::Cq::Cq;
@@ -19,11 +19,11 @@ class ProgramCq : public adapter::Cq {
   // In microseconds: long enough for many messages, and too short for any oracle of time.
   static constexpr int64_t kNeglectMax = 5'000;
 
-  // The program has something else to do until then.
+  // The program does not poll until then.
   void Neglect(Time until) { neglected_until_ = until; }
   [[nodiscard]] bool is_neglected(Time now) const { return now < neglected_until_; }
 
-  // An event tells that a completion was lost.
+  // An event reports an overflow.
   void OnError(Findings& findings) {
     if (!overflowed()) findings.Add("overflow", "an event tells of an overflow that was none");
     if (error_is_known_) findings.Add("overflow", "an overflow was reported twice");
@@ -35,7 +35,7 @@ class ProgramCq : public adapter::Cq {
       findings.Add("overflow", "completions were lost, and no event tells so");
     }
   }
-  // Nothing is left, and nothing comes any more. REQUIRES: the program has polled all there was.
+  // The queue is empty, and stays so. REQUIRES: the program has polled everything.
   void CheckEnd(Findings& findings) {
     Completion none;
     const auto polled = Poll({&none, 1});

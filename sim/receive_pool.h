@@ -28,10 +28,10 @@ class ReceivePool {
   [[nodiscard]] GuardedMemory* guarded() const { return guarded_.get(); }
   [[nodiscard]] bool empty() const { return posted_.empty(); }
   [[nodiscard]] size_t posted() const { return posted_.size(); }
-  // Of the request that is posted next; they go up by one.
+  // The id of the next request; ids are consecutive.
   [[nodiscard]] uint64_t next_id() const { return next_id_; }
 
-  // Posts all buffers that are free, by `post`, which says whether there was room.
+  // Posts all free buffers by `post`, which returns false if there is no room.
   template <class Post>
   void Fill(Random& random, Post post) {
     while (!free_.empty()) {
@@ -49,9 +49,9 @@ class ReceivePool {
     }
   }
 
-  // The bytes of a request that has completed, as an offset. nullopt if it was not its turn.
+  // The offset of the buffer of a completed request. nullopt if it is out of order.
   [[nodiscard]] std::optional<uint64_t> OffsetOf(WrId id, Findings& findings) const;
-  // It is over. REQUIRES: OffsetOf had an answer.
+  // The request has ended. REQUIRES: OffsetOf returned a value.
   void Finish(WrId id, bool well, Findings& findings);
 
  private:

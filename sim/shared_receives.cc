@@ -5,7 +5,7 @@
 namespace verbena::sim {
 namespace {
 
-// Apart from those of everything else: what is drawn here changes nothing there.
+// A separate random stream, so that draws here do not change others.
 constexpr uint64_t kStream = 0x5129;
 
 }  // namespace
@@ -36,8 +36,8 @@ void SharedReceives::Post(uint64_t most) {
   limit_.Posted(srq_.size());
 }
 
-// Now and then above what is posted: then the next request that is taken brings the event. Seldom
-// the program changes its mind.
+// Sometimes above the number posted: then the next request that is taken raises the event. Seldom
+// the program disarms it.
 void SharedReceives::Arm() {
   const bool disarms = !swarm_.fills_on_limit && random_.Chance(1, 8);
   const auto limit = disarms ? 0 : static_cast<uint32_t>(1 + random_.Below(SlotsOf(swarm_)));

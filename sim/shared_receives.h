@@ -12,12 +12,12 @@
 
 namespace verbena::sim {
 
-// The shared receive queue of an endnode, its buffers, and the program that keeps it filled: with
-// all buffers whenever it comes by, or with a few when the limit event tells it to. One thread.
+// The shared receive queue of an endnode, its buffers, and the program that fills it: with all
+// buffers whenever it runs, or with a few at the limit event. One thread.
 class SharedReceives {
  public:
-  // REQUIRES: `memory` is of SlotsOf(swarm) slots.
-  // `stream`: another one for each, so that they draw apart.
+  // REQUIRES: `memory` has SlotsOf(swarm) slots. `stream`: different for each, so that they draw
+  // independently.
   SharedReceives(const Swarm& swarm, uint32_t stream, memory::PdId pd, adapter::EventQueue* events,
                  std::unique_ptr<GuardedMemory> memory, const adapter::XrcMembership& xrc = {},
                  const adapter::TagMatching& matching = {});
@@ -27,7 +27,7 @@ class SharedReceives {
   [[nodiscard]] adapter::Srq& queue() { return srq_; }
   [[nodiscard]] ReceivePool& pool() { return pool_; }
 
-  // The program comes by. Where nothing goes wrong any more it posts all that it has.
+  // The program runs. In the liveness phase it posts all its buffers.
   void Fill(bool is_calm);
   // The engine may have taken requests.
   void Observe() { limit_.Observe(srq_.size()); }
@@ -35,11 +35,11 @@ class SharedReceives {
   void OnLimit(Findings& findings) { limit_.OnEvent(srq_.size(), findings); }
   // ...or all events that there were.
   void CheckLimit(Findings& findings) { limit_.Check(srq_.size(), srq_.limit(), findings); }
-  // The bytes of a request that has completed, as an offset. nullopt if it was not its turn.
+  // The offset of the buffer of a completed request. nullopt if it is out of order.
   [[nodiscard]] std::optional<uint64_t> OffsetOf(WrId id, Findings& findings) const;
-  // The completion of a request that was taken found no room.
+  // The completion of a taken request was lost.
   void Lost() { ++lost_max_; }
-  // All queue pairs are gone: what was taken has completed.
+  // All queue pairs are gone: taken requests have completed.
   void CheckEnd(Findings& findings) const;
 
   [[nodiscard]] uint64_t limit_events() const { return limit_.events(); }

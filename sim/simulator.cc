@@ -11,9 +11,9 @@ namespace verbena::sim {
 namespace {
 
 constexpr uint64_t kTurnsMax = 200'000;
-// Far above what all retries of all connections can take.
+// Far more than all retries of all connections can take.
 constexpr Duration kEndMax = Seconds(60);
-constexpr uint64_t kChecksEvery = 64;  // turns
+constexpr uint64_t kChecksEvery = 64;  // steps
 
 void AddCounters(Endnode& node, Simulator::Result& result) {
   const adapter::EngineLock lock(node.engine);
@@ -101,7 +101,7 @@ Simulator::Result Simulator::RunAll() {
   return result_;
 }
 
-// The safety phase: until all is posted, or long enough.
+// The safety phase: until everything is posted, or for a limited time.
 void Simulator::RunSafely() {
   while (findings_.empty() && result_.posted < swarm_.operations && turns_ < kTurnsMax) {
     Disturb();
@@ -157,7 +157,7 @@ void Simulator::Step() {
   Deliver();
 }
 
-// A thread of the process comes, whichever it is.
+// Some thread of the process makes a pass.
 void Simulator::RunEndnode(Endnode& node) {
   const Connection& connection = *connections_[random_.Below(connections_.size())];
   Side* comer = nullptr;
@@ -240,10 +240,10 @@ uint32_t Simulator::SomePeerOf(uint32_t node) {
   return static_cast<uint32_t>((node + 1 + random_.Below(count - 1)) % count);
 }
 
-// Of a node that is to talk to `peer`. Where a queue pair of the peer still sends to a dead one of
-// the node, that one's number is passed over: packets of reliable connections do not say which
-// queue pair of an endpoint they are from. Outside the simulator the number is another one but for
-// one time in four thousand (docs/security.md).
+// The next number of a node for a connection to `peer`. If a queue pair of the peer still sends to
+// a dead one of the node, the number of that one is skipped: packets of reliable connections do not
+// carry the source queue pair. Outside the simulator the number differs, except for one time in
+// four thousand (docs/security.md).
 QpNumber Simulator::NextNumber(uint32_t node, uint32_t peer) {
   const auto is_sent_to = [&](QpNumber number) {
     return std::ranges::any_of(connections_, [&](const auto& connection) {
@@ -311,7 +311,7 @@ void Simulator::OnAsyncEvent(Connection& connection, int at, const adapter::Even
   connection.Break(now(), swarm_.ack_timeout);
 }
 
-// Once for each time that it was asked for; then its program lets it go on.
+// Once per drain; then its program resumes the queue.
 void Simulator::OnDrained(Side& side) {
   if (!std::exchange(side.is_draining, false)) {
     return findings_.Add("completions",
@@ -340,14 +340,14 @@ void Simulator::PollAll() {
     Side& side = connection.side(at);
     if (!side.qp) return;
     workload_.PollSends(connection, at, now());
-    // A late copy of a read whose key has ended is dropped, and the read may be such a copy.
+    // A late copy of a read whose key was invalidated is dropped, and the read may be such a copy.
     const bool may_time_out = connection.broken || connection.is_provoked ||
                               connection.is_severed || connection.is_attacked || swarm_.crash > 0;
     if (!may_time_out) side.faults.CheckTimeouts(side.qp->counters().timeouts, findings_);
   });
 }
 
-// Everything that is posted ends, as flushed if need be, and nothing remains.
+// All posted work ends, flushed if necessary, and nothing is left.
 void Simulator::TakeDown(Connection& connection) {
   for (const auto& side : connection.sides) {
     side->send_cq.Neglect(Time());
@@ -367,7 +367,7 @@ void Simulator::TakeDown(Connection& connection) {
   for (const auto& side : connection.sides) side->Release();
 }
 
-// A queue pair whose completion was lost goes on no more.
+// A queue pair with a lost completion must stop.
 void Simulator::CheckOverflowed(Side& side) {
   if (!side.qp || !side.has_overflowed()) return;
   if (side.qp->state() != QpState::kErr) {
@@ -411,7 +411,7 @@ void Simulator::CheckEnded(Connection& connection, int at) {
     side.send_cq.CheckEnd(findings_);
     side.receive_cq.CheckEnd(findings_);
   } else {
-    // The program has died with its endnode: what it had posted was done, or not.
+    // The program has died with its endnode: its posted operations were executed, or not.
     for (const auto& operation : side.sends.posted()) {
       if (operation->opcode != queue::SendOpcode::kFetchAndAdd) continue;
       Workload::BecameDoubtful(connection, at, *operation);

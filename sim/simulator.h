@@ -20,44 +20,43 @@
 
 namespace verbena::sim {
 
-// One run: endnodes, connections and programs in virtual time, all of it fixed by the seed. First
-// with everything that the swarm allows to go wrong; then nothing goes wrong any more, and all that
-// is outstanding must end. One thread.
+// One run: endnodes, connections and programs in virtual time, determined by the seed. First the
+// safety phase with all faults that the swarm allows; then the liveness phase without faults, in
+// which everything outstanding must end. One thread.
 class Simulator {
  public:
   struct Result {
-    std::string failure;  // empty: the oracles saw nothing
+    std::string failure;  // empty: no findings
     uint64_t posted = 0;
     uint64_t packets = 0;
     uint64_t faults = 0;          // page requests
-    uint64_t messages = 0;        // of unreliable services, that have arrived
-    uint64_t group_messages = 0;  // of multicast groups, that have reached a member
+    uint64_t messages = 0;        // of unreliable services, received
+    uint64_t group_messages = 0;  // multicast, received by a member
     uint64_t departures = 0;      // of members from their groups
-    uint64_t broken = 0;          // connections that did not live to the end
-    uint64_t severed = 0;         // those cut for good among them
-    uint64_t stale = 0;           // packets that met a queue pair with the number of a dead one
-    uint64_t unmapped = 0;        // those whose programs gave up memory in use
-    uint64_t segments_lost = 0;   // packets, because they left together
-    uint64_t paths_single = 0;    // links that were learned to lose them
-    uint64_t copies_failed = 0;   // of bytes that were to be sent, and had been unmapped
+    uint64_t broken = 0;          // connections that failed during the run
+    uint64_t severed = 0;         // of these, cut for good
+    uint64_t stale = 0;           // packets to a queue pair with the number of a dead one
+    uint64_t unmapped = 0;        // connections whose program unmapped memory in use
+    uint64_t segments_lost = 0;   // packets that left as segments of one message
+    uint64_t paths_single = 0;    // links that were learned to lose segments
+    uint64_t copies_failed = 0;   // payloads that were unmapped before the copy
     uint64_t attacks = 0;         // forged packets with the right sequence number
-    uint64_t srq_limits = 0;      // events that a shared receive queue runs low
+    uint64_t srq_limits = 0;      // SRQ limit events
     uint64_t overflows = 0;       // of completion queues
-    uint64_t uc_held = 0;         // times that an unreliable connection kept packets for pages
+    uint64_t uc_held = 0;         // times that an unreliable connection held packets for pages
     uint64_t xrc_succeeded = 0;   // messages and writes of extended connections
-    uint64_t xrc_refused = 0;     // for a receiver that is not there
+    uint64_t xrc_refused = 0;     // for a missing receiver
     uint64_t resumed = 0;         // send queues, after a registration had failed
     uint64_t tags_matched = 0;    // messages that found a receive of their tag
-    uint64_t unexpected = 0;      // and that found none
-    uint64_t rendezvous = 0;      // of the first, whose bytes were read
+    uint64_t unexpected = 0;      // and without one
+    uint64_t rendezvous = 0;      // matched messages whose bytes were read
     ManagedCounters managed;
     Workload::Tally succeeded{};  // by opcode
-    uint64_t digest = 0;          // of every packet and completion: two runs of one seed agree
+    uint64_t digest = 0;          // of all packets and completions: equal for two runs of one seed
     Duration virtual_time;
   };
 
-  // Draws everything from the seed; writes what goes over the links to `capture` unless that is
-  // null.
+  // Draws everything from the seed; writes the packets of the links to `capture` unless it is null.
   static Result Run(const Swarm& swarm, wire::PcapngWriter* capture);
 
  private:
@@ -129,14 +128,14 @@ class Simulator {
   std::unique_ptr<Lanes> reactive_;
   std::unique_ptr<Lanes> tagged_;
   std::unique_ptr<Lanes> managed_;
-  std::vector<Program*> programs_;  // all that there are beside
+  std::vector<Program*> programs_;  // all other programs
   std::vector<std::unique_ptr<Connection>> connections_;
-  bool is_calm_ = false;  // nothing goes wrong any more
+  bool is_calm_ = false;  // the liveness phase
   uint64_t next_connection_ = 1;
   uint64_t turns_ = 0;
   Attacker attacker_;
-  std::vector<std::byte> seen_;  // a packet, as an eavesdropper knows it...
-  uint32_t seen_to_ = 0;         // ...and whom it was for
+  std::vector<std::byte> seen_;  // a packet that an eavesdropper has seen...
+  uint32_t seen_to_ = 0;         // ...and its destination
   uint32_t seen_from_ = 0;
   Result result_;
 };

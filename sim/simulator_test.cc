@@ -59,7 +59,7 @@ void Add(Simulator::Result& sum, const Simulator::Result& result) {
   for (size_t i = 0; i < sum.succeeded.size(); ++i) sum.succeeded[i] += result.succeeded[i];
 }
 
-// What was met too seldom, or nothing. Under a sanitizer, where all is slower, a fifth is enough.
+// What occurred too seldom, or nothing. Under a sanitizer, which is slower, a fifth is enough.
 std::string Rare(const Simulator::Result& sum) {
   constexpr uint64_t kPart = VERBENA_DCHECK ? 5 : 1;
   if (sum.faults <= 1'000 / kPart) return "faults";
@@ -101,8 +101,8 @@ TEST(SimulatorTest, EveryKindOfTroubleAndOfWorkIsMet) {
   EXPECT_EQ(Rare(sum), "");
 }
 
-// What is sent to a process that has died finds its successor at the same port, with the same queue
-// pair numbers and sequence numbers: no queue pair must take it for its own peer's.
+// Packets to a dead process reach its successor at the same port, with the same queue pair numbers
+// and sequence numbers: no queue pair must accept them as its own peer's.
 TEST(SimulatorTest, AProcessThatStartsAgainIsNotTakenForTheDeadOne) {
   constexpr uint64_t kSeeds = VERBENA_DCHECK ? 8 : 40;
   uint64_t stale = 0;
@@ -121,8 +121,8 @@ TEST(SimulatorTest, AProcessThatStartsAgainIsNotTakenForTheDeadOne) {
   EXPECT_GT(stale, 20U);
 }
 
-// Links that lose what leaves together, every time, and nothing else. All work succeeds: what timed
-// out is sent again in single datagrams, and a link that loses often is learned.
+// Links that always lose segments, and nothing else. All work succeeds: after a timeout, packets
+// are retransmitted as single datagrams, and a link that loses often is learned.
 TEST(SimulatorTest, LinksThatLoseSegmentsDeliverEverythingInTheEnd) {
   Simulator::Result sum;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
@@ -134,7 +134,7 @@ TEST(SimulatorTest, LinksThatLoseSegmentsDeliverEverythingInTheEnd) {
     swarm.severance = swarm.hostile = swarm.attack = swarm.page_in_failure = 0;
     swarm.invalidation = swarm.swap = swarm.deregistration = swarm.unmapping = 0;
     swarm.illegal = swarm.crash = 0;
-    swarm.cq_capacity = Swarm().cq_capacity;  // of which none overflows
+    swarm.cq_capacity = Swarm().cq_capacity;  // none overflows
     swarm.jitter = Duration();
     const Simulator::Result result = Simulator::Run(swarm, nullptr);
     ASSERT_EQ(result.failure, "") << "seed " << seed;

@@ -14,18 +14,18 @@
 
 namespace verbena::sim {
 
-// What goes wrong with a swap file. Chances are out of 1000. A value type.
+// The faults of a swap file. Probabilities are out of 1000. A value type.
 struct SwapTrouble {
   Duration latency_max = Microseconds(100);
   uint32_t read_failures = 0;   // per read
   uint32_t write_failures = 0;  // per write
-  uint32_t corruption = 0;      // per read, that a byte is not what was written
+  uint32_t corruption = 0;      // per read: a byte is changed
   Time fails_until;             // all writes fail, and the file does not grow
 };
 
-// The swap file of managed memory, in memory and in virtual time: each transfer takes a drawn time,
-// and may fail. The first half of what is written is taken when the transfer starts, the rest when
-// it ends, so that a change meanwhile tears it. `trouble` may change at any time. One thread.
+// The swap file of managed memory, in memory and in virtual time: each transfer takes a random
+// time, and may fail. A write copies its first half at its start, and the rest at its end, so that
+// a change in between tears it. `trouble` may change at any time. One thread.
 class SlowSwap final : public managed::SwapFile {
  public:
   SlowSwap(const SwapTrouble& trouble, Random random, const VirtualClock& clock)

@@ -12,9 +12,9 @@ namespace {
 
 class SlowSwapTest : public testing::Test {
  protected:
-  static constexpr uint64_t kOffset = 6'000;  // a transfer lies in two blocks
+  static constexpr uint64_t kOffset = 6'000;  // a transfer crosses two blocks
 
-  // What has ended when the longest transfer must have.
+  // The result after the longest possible transfer time.
   int64_t Transfer(bool is_write) {
     Start(is_write);
     clock_.now = clock_.now + trouble_.latency_max;
@@ -43,7 +43,7 @@ class SlowSwapTest : public testing::Test {
   uint64_t token_ = 0;
 };
 
-TEST_F(SlowSwapTest, GivesBackWhatWasWritten) {
+TEST_F(SlowSwapTest, ReadsBackWhatWasWritten) {
   Fill(std::byte{1});
   EXPECT_EQ(Transfer(true), 4'096);
   Fill(std::byte{});
@@ -60,7 +60,7 @@ TEST_F(SlowSwapTest, ATransferTakesTime) {
   EXPECT_EQ(Reap(), 4'096);
 }
 
-TEST_F(SlowSwapTest, WhatChangesWhileItIsWrittenIsTorn) {
+TEST_F(SlowSwapTest, AChangeDuringAWriteTearsIt) {
   Fill(std::byte{1});
   Start(true);
   Fill(std::byte{2});

@@ -56,11 +56,11 @@ void DrawSharedReceives(Random& random, Swarm& swarm) {
   if (!swarm.shared_receives) return;
   swarm.srq_limit = Trouble(random, 300);
   swarm.fills_on_limit = swarm.srq_limit > 0 && random.Chance(1, 2);
-  // Messages come before the event is heard of.
+  // Messages arrive before the event is taken.
   if (swarm.fills_on_limit) swarm.dry = std::max(swarm.dry, 1u);
 }
 
-// Completion queues that are too small for what may come while their programs look elsewhere.
+// Completion queues that are too small while their programs do not poll.
 void DrawOverflows(Random& random, Swarm& swarm) {
   swarm.cq_capacity = uint32_t{4} << random.Below(4);
   swarm.neglect = static_cast<uint32_t>(random.Below(40));
@@ -73,7 +73,7 @@ void DrawMulticast(Random& random, Swarm& swarm) {
   swarm.ud_queue_pairs += static_cast<uint32_t>(3 + random.Below(4));
 }
 
-// Memory that is larger than its budget, and where it goes.
+// Memory that is larger than its budget, and the swap file.
 void DrawManaged(Random& random, Swarm& swarm) {
   swarm.managed_connections = static_cast<uint32_t>(1 + random.Below(3));
   swarm.budget_pages = static_cast<uint32_t>(random.Between(paging::kBudgetMin, 32));
@@ -85,9 +85,10 @@ void DrawManaged(Random& random, Swarm& swarm) {
   swarm.store_corruption = random.Chance(1, 3) ? Trouble(random, 300) : 0;
   swarm.budget_changes = Trouble(random, 10);
   swarm.discards = Trouble(random, 50);
+  swarm.quiesces = Trouble(random, 20);
 }
 
-// One connection is to show that the faults of the others are not its own.
+// One connection must not be affected by the faults of the others.
 void Spare(Random& random, Swarm& swarm) {
   swarm.has_spared = true;
   swarm.connections = std::max(swarm.connections, 2u);
@@ -129,7 +130,8 @@ Swarm Swarm::Draw(uint64_t seed) {
   DrawSharedReceives(random, swarm);
   if (!swarm.has_spared && random.Chance(1, 5)) DrawOverflows(random, swarm);
   if (random.Chance(1, 3)) swarm.xrc_connections = static_cast<uint32_t>(1 + random.Below(3));
-  // Nothing tells packets for the dead of one kind of reliable connection from those of another.
+  // Packets to a dead queue pair of one kind of reliable connection cannot be distinguished from
+  // those of another.
   if (swarm.crash == 0 && random.Chance(1, 3)) swarm.reactive_connections = 1;
   if (random.Chance(1, 4)) DrawMulticast(random, swarm);
   if (swarm.crash == 0 && random.Chance(1, 4)) {
@@ -196,6 +198,7 @@ std::string Swarm::ToString() const {
   Line(text, "store_corruption", store_corruption);
   Line(text, "budget_changes", budget_changes);
   Line(text, "discards", discards);
+  Line(text, "quiesces", quiesces);
   Line(text, "granted_keys_max", granted_keys_max);
   Line(text, "granted_keys", granted_keys);
   Line(text, "registration", registration);

@@ -9,9 +9,9 @@
 namespace verbena::sim {
 namespace {
 
-// Apart from those of everything else: what is drawn here changes nothing there.
+// A separate random stream, so that draws here do not change others.
 constexpr uint64_t kStream = 0x7A65;
-// Which bits of a tag count.
+// The bits of a tag that are compared.
 constexpr uint64_t kMasks[] = {~uint64_t{0}, ~uint64_t{0}, 2, 0};
 
 }  // namespace

@@ -17,31 +17,31 @@
 
 namespace verbena::sim {
 
-// The tagged receives of a shared receive queue, their buffers, and the program that adds them,
-// takes them back, and tells how many unexpected messages it has seen. One thread.
+// The tagged receives of a shared receive queue, their buffers, and the program that adds and
+// removes them, and reports how many unexpected messages it has seen. One thread.
 class TaggedReceives {
  public:
-  // Few, so that receives have the same.
+  // Few, so that receives share tags.
   static constexpr uint64_t kTags = 4;
 
-  // REQUIRES: `memory` is of SlotsOf(swarm) slots.
+  // REQUIRES: `memory` has SlotsOf(swarm) slots.
   TaggedReceives(const Swarm& swarm, uint32_t stream, adapter::Engine& engine, adapter::Srq& queue,
                  std::unique_ptr<GuardedMemory> memory);
 
   [[nodiscard]] static uint32_t SlotsOf(const Swarm& swarm) { return swarm.slots; }
-  // Of one of these, and not of the queue's other requests.
+  // Whether the id belongs to a tagged receive, and not to another request of the queue.
   [[nodiscard]] static bool Has(WrId id) { return (id.value() & kIds) != 0; }
 
   [[nodiscard]] GuardedMemory* guarded() const { return pool_.guarded(); }
   [[nodiscard]] TagsOracle& oracle() { return oracle_; }
 
-  // The program comes by, and may make one change.
+  // The program runs, and may make one change.
   void Change();
-  // What became of it. `is_busy`: messages are under way.
+  // The completion of a change. `is_busy`: messages are in flight.
   void OnOperation(const Completion& completion, bool is_busy, Findings& findings);
-  // Whether the bytes that a message has put there are these.
+  // Whether the received bytes are these.
   [[nodiscard]] bool Holds(WrId id, std::span<const std::byte> bytes, Findings& findings) const;
-  // A receive that was taken has ended.
+  // A taken receive has ended.
   void Finish(WrId id, bool well, Findings& findings);
   void CheckEnd(Findings& findings) const;
 

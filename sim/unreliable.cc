@@ -178,7 +178,7 @@ void Unreliable::OnMessage(UnreliableEndpoint& endpoint, const Completion& compl
   }
 }
 
-// IBA A17: of IPv4, the header is in the last 20 bytes. Whom the datagram was sent to.
+// IBA A17: for IPv4, the header is in the last 20 bytes. Returns the destination of the datagram.
 std::optional<Ipv4Address> Unreliable::ReadGrh(const UnreliableEndpoint* from,
                                                UnreliableEndpoint& to, uint64_t offset) {
   constexpr size_t kHeader = wire::Ipv4Header::kSize;
@@ -206,7 +206,7 @@ void Unreliable::PollSends(UnreliableEndpoint& endpoint, Time now) {
   }
 }
 
-// A send completes when its bytes are not needed any more, which says nothing of the other side.
+// A send completes when its bytes are no longer needed, which says nothing about the receiver.
 void Unreliable::Ended(UnreliableEndpoint& endpoint, Operation& operation, bool well, Time now) {
   if (operation.local_slot) endpoint.free_local.push_back(*operation.local_slot);
   if (!well) {
@@ -236,7 +236,7 @@ void Unreliable::Settle(Time now) {
       settling_.push_back(settled);
       continue;
     }
-    // A queue pair whose completion queue overflows is in error, and drops what arrives.
+    // A queue pair whose completion queue overflows is in error, and drops packets.
     const bool is_served = !endpoint->has_lost_memory && !endpoint->has_overflowed();
     endpoint->exposed->shadow().Finish(settled.id, settled.must_be_there && is_served,
                                        "an unreliable write", findings_);
@@ -271,7 +271,7 @@ void Unreliable::Crashed(const Endnode& victim, Time now) {
   }
 }
 
-// Both ends of a connection go, and another one comes.
+// Replaces both ends of a connection.
 void Unreliable::Replace(UnreliableEndpoint& endpoint, Time now) {
   members_are_first_ = false;
   const std::optional<Endnode::Peer> peer = endpoint.peer;
@@ -318,7 +318,7 @@ void Unreliable::Check() {
   }
 }
 
-// Where nothing is lost on the way, what did not arrive was dropped by its receiver, which counts.
+// If the network loses nothing, missing messages were dropped and counted by their receiver.
 void Unreliable::TakeDown(Time now) {
   Poll(now);
   Check();
@@ -328,7 +328,7 @@ void Unreliable::TakeDown(Time now) {
     for (const auto& [from, messages] : endpoint->messages) {
       if (Find(QpNumber(from)) != nullptr) lost += messages.lost();
     }
-    // What a group has brought to the endnode is not lost on the way, wherever it is bad.
+    // Multicast datagrams that reached the endnode are not lost in the network.
     if (!nothing_is_lost()) lost = 0;
     lost += endpoint->group_messages_lost();
     if (lost > endpoint->dropped()) {

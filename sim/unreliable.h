@@ -18,22 +18,22 @@
 
 namespace verbena::sim {
 
-// The traffic of the unreliable services between the endnodes: programs that send and receive, on
-// the same links, adapters and memory as the reliable connections. A endpoint whose queue pair has
+// The traffic of the unreliable services between the endnodes: programs that send and receive on
+// the same links, adapters and memory as the reliable connections. An endpoint whose queue pair has
 // failed is replaced. One thread.
 class Unreliable {
  public:
   Unreliable(const Swarm& swarm, Random random, Findings& findings)
       : swarm_(swarm), random_(random), findings_(findings) {}
 
-  // Where there are endpoints, now and after a crash.
+  // Makes the endpoints, at the start and after a crash.
   void Populate(const std::vector<std::unique_ptr<Endnode>>& endnodes);
 
-  // Posts a message now and then, half as many in all as the reliable connections do.
+  // Sometimes posts a message: in total half as many as the reliable connections.
   void Post(Time now);
-  // Programs make receive requests.
+  // Programs post receive requests.
   void FillReceives(bool is_calm);
-  // An asynchronous event of an endnode; true when it was of one of these.
+  // An asynchronous event of an endnode; true if it is for an endpoint here.
   bool OnEvent(const adapter::Event& event);
   // A datagram to a group is about to be received by this endnode.
   void OnGroupDatagram(const Event& arrival, const wire::Packet& packet);
@@ -42,23 +42,23 @@ class Unreliable {
   void CheckOverflows(const Endnode& node);
   void Poll(Time now);
 
-  // Pages go, and programs look elsewhere.
+  // Evicts pages, and lets programs neglect their queues.
   void Disturb(Time now);
   void Calm();
-  // REQUIRES: another endnode stands in its place.
+  // REQUIRES: another endnode has replaced the victim.
   void Crashed(const Endnode& victim, Time now);
 
   [[nodiscard]] bool IsQuiet() const;
   [[nodiscard]] Time next_time() const;
   void Check();
-  // Everything that is posted ends, and nothing remains.
+  // All posted work ends, and nothing is left.
   void TakeDown(Time now);
 
   [[nodiscard]] uint64_t received() const { return received_; }
   // Of groups; and how often an endpoint has left one.
   [[nodiscard]] uint64_t group_received() const { return group_received_; }
   [[nodiscard]] uint64_t departures() const { return departures_; }
-  // How often a connection began to keep packets whose pages were absent.
+  // How often a connection began to hold packets because of absent pages.
   [[nodiscard]] uint64_t kept() const { return kept_; }
 
  private:
@@ -67,8 +67,8 @@ class Unreliable {
     queue::SendWqe wqe;
     std::vector<Sge> sges;
   };
-  // A write that its sender is done with, and of which packets may be on their way until then, or
-  // wait at the receiver.
+  // A write that its sender has completed; until then, packets of it may be in the network, or wait
+  // at the receiver.
   struct Settling {
     Time at;
     QpNumber to;
@@ -127,15 +127,15 @@ class Unreliable {
     std::set<uint32_t> nodes = {};  // that it has reached
   };
   std::vector<GroupLetter> group_letters_;
-  // Of all endpoints there were. A process that starts again has the numbers of before, and nothing
-  // tells a message of its old queue pair from one of the new (docs/security.md).
+  // Of all endpoints so far. A restarted process has the same numbers as before, and messages of
+  // its old queue pair cannot be distinguished from those of the new one (docs/security.md).
   std::set<uint32_t> numbers_;
   uint64_t next_id_ = 1;
   uint64_t posted_ = 0;
   uint64_t received_ = 0;
   uint64_t group_received_ = 0;
   uint64_t departures_ = 0;
-  bool members_are_first_ = true;  // none has joined, left or been replaced
+  bool members_are_first_ = true;  // no endpoint has joined, left or been replaced
   uint64_t kept_ = 0;
 };
 

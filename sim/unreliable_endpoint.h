@@ -18,16 +18,16 @@
 
 namespace verbena::sim {
 
-// A queue pair of an unreliable service, its queues, and its program's memory. Of a connection, one
-// end.
+// A queue pair of an unreliable service, its queues, and its program's memory. For a connection,
+// one end.
 struct UnreliableEndpoint {
   UnreliableEndpoint(const Swarm& swarm, Endnode& node, QpType type, Random& random);
-  // Ready to send; without a peer, of the datagram service.
+  // Moves it to RTS; without a peer, it is of the datagram service.
   void Connect(Psn first_psn, const std::optional<Endnode::Peer>& other);
 
   [[nodiscard]] bool is_connected() const { return peer.has_value(); }
   [[nodiscard]] QpState state() const { return qp->state(); }
-  // A completion was lost, because one of the two queues had no room for it.
+  // A completion was lost, because one of the two queues was full.
   [[nodiscard]] bool has_overflowed() const {
     return send_cq.overflowed() || receive_cq.overflowed();
   }
@@ -40,11 +40,11 @@ struct UnreliableEndpoint {
   }
   // All memory of its own.
   [[nodiscard]] std::vector<GuardedMemory*> memories() const;
-  // Messages to groups that have reached its endnode and not its program.
+  // Messages to groups that reached its endnode but not its program.
   [[nodiscard]] uint64_t group_messages_lost() const;
   // Messages that it has dropped, and counted.
   [[nodiscard]] uint64_t dropped() const;
-  // Keys and memory go.
+  // Releases keys and memory.
   void Release();
 
   Endnode* node;
@@ -59,9 +59,9 @@ struct UnreliableEndpoint {
   ReceivePool own_pool;    // ...nullptr, and buffers of its own
 
   CompletionsOracle sends;
-  std::map<uint32_t, MessagesOracle> messages;  // to it, by who sent them
-  std::set<uint32_t> groups;                    // that it is attached to
-  // To those, and come to its endnode meanwhile; by who sent them, and the group.
+  std::map<uint32_t, MessagesOracle> messages;  // to it, by sender
+  std::set<uint32_t> groups;                    // to which it is attached
+  // Messages to these groups that have reached its endnode, by sender and group.
   std::map<std::pair<uint32_t, uint32_t>, MessagesOracle> group_messages;
   std::vector<uint32_t> free_local, free_exposed;
   bool has_lost_memory = false;

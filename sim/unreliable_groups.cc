@@ -1,4 +1,4 @@
-// Multicast: datagram queue pairs that join groups and leave them, and what these must bring.
+// Multicast: datagram queue pairs join and leave groups, and the expected messages.
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ void Unreliable::JoinOrLeave() {
   if (endpoint.is_connected() || !random_.Chance(swarm_.group_changes, 1000)) return;
   const auto group = static_cast<uint32_t>(random_.Below(swarm_.groups));
   members_are_first_ = false;
-  // To attach twice is to attach once.
+  // Attaching twice has no further effect.
   const bool attaches = endpoint.groups.insert(group).second || random_.Chance(1, 8);
   if (attaches) return endpoint.node->Attach(*endpoint.qp, group);
   endpoint.groups.erase(group);
@@ -39,8 +39,9 @@ void Unreliable::AddGroupLetter(const UnreliableEndpoint& from, uint32_t group,
   group_letters_.push_back({from.number, Network::GroupAt(group), MakeLetter(draft)});
 }
 
-// Each member here is to have it once, for each time that it comes; no other may. What is not as it
-// was sent none may have. Also a member that leaves before its pages are there may have it.
+// Each member on this endnode must get it once for each arrival, and no other queue pair may. A
+// corrupted datagram must not be delivered. A member that leaves before its pages are present may
+// get it.
 void Unreliable::OnGroupDatagram(const Event& arrival, const wire::Packet& packet) {
   const auto deth = packet.Get<wire::Deth>();
   if (arrival.is_corrupted || !deth) return;
@@ -51,7 +52,7 @@ void Unreliable::OnGroupDatagram(const Event& arrival, const wire::Packet& packe
            known.letter.immediate == immediate &&
            std::ranges::equal(known.letter.bytes, packet.payload());
   };
-  // Two datagrams of one sender may be equal: the first that this endnode has not had is this one.
+  // Two datagrams of one sender may be equal: takes the first that this endnode has not got yet.
   auto sent = std::ranges::find_if(group_letters_, [&](const GroupLetter& known) {
     return is_sent(known) && !known.nodes.contains(arrival.to);
   });
@@ -70,7 +71,7 @@ void Unreliable::OnGroupDatagram(const Event& arrival, const wire::Packet& packe
   }
 }
 
-// Where nothing is lost on the way, every endnode with a member has had every datagram.
+// If the network loses nothing, every endnode with a member has got every datagram.
 void Unreliable::CheckGroupLetters() {
   if (!nothing_is_lost() || !members_are_first_ || swarm_.unmapping > 0) return;
   for (const GroupLetter& sent : group_letters_) {

@@ -1,4 +1,4 @@
-// What the programs of the unreliable services post.
+// The requests that programs of the unreliable services post.
 
 #include <algorithm>
 
@@ -79,7 +79,7 @@ bool Unreliable::DraftConnected(UnreliableEndpoint& from, Draft& draft) {
   return true;
 }
 
-// Now and then to where it has no right: then nothing is changed, and its sender does not hear.
+// Sometimes without a right: then nothing changes, and the sender gets no error.
 void Unreliable::DraftWrite(UnreliableEndpoint& from, UnreliableEndpoint& to, Draft& draft) {
   DraftBytes(from, draft, swarm_.slot_bytes);
   Operation& operation = *draft.operation;
@@ -117,7 +117,7 @@ bool Unreliable::DraftDatagram(UnreliableEndpoint& from, Draft& draft) {
   operation.to = group ? wire::kMulticastQp.value() : to.number.value();
   if (operation.bytes.size() > swarm_.path_mtu) operation.fate = Fate::kTooLong;
   draft.wqe.opcode = random_.Chance(1, 3) ? SendOpcode::kSendWithImmediate : SendOpcode::kSend;
-  // The highest bit stands for the Q_Key of the queue pair itself.
+  // The highest bit means the Q_Key of the queue pair itself.
   const uint32_t q_key = random_.Chance(1, 2) ? Endnode::kQKey.value() : uint32_t{1} << 31;
   const bool is_wrong = is_illegal && !is_too_long;
   draft.wqe.operand =
@@ -161,7 +161,7 @@ void Unreliable::Submit(UnreliableEndpoint& from, Draft& draft, Time now) {
   from.sends.Posted(draft.operation);
   CHECK(from.qp->send_queue().Post({.wqe = draft.wqe, .sges = draft.sges}).has_value());
   from.node->Kick(*from.qp, random_.Chance(1, 2));
-  // Inline bytes were taken when they were posted: the program may use the buffer.
+  // Inline data was copied at the post: the program may reuse the buffer.
   if (draft.wqe.flags.inlined) {
     from.local->Store(SlotAt(*operation.local_slot), Noise(random_, operation.bytes.size()));
   }

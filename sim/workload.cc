@@ -16,21 +16,21 @@ constexpr uint64_t kDoubtful = uint64_t{1} << 32;
 }  // namespace
 
 AllowedErrors Workload::AllowedErrorsOf(const Connection& connection) const {
-  // Pages are absent because they were taken, or because a granted key begins without them.
+  // Pages are absent because they were evicted, or because a granted key starts without them.
   const bool lacks_pages = swarm_.eviction > 0 || swarm_.granted_keys > 0;
   const bool slow_pages = lacks_pages && swarm_.page_in_max * 8 >= swarm_.ack_timeout;
-  // Requests that leave together may be lost, and then the answers that leave together. What is
-  // sent again after that is single.
+  // Requests that leave as segments may be lost, and then responses that leave as segments.
+  // Retransmissions after that are single datagrams.
   constexpr uint32_t kRetriesForSegments = 3;
   const bool link_may_lose = !swarm_.single_is_safe() ||
                              (swarm_.segments_max > 0 && swarm_.retry_count < kRetriesForSegments);
-  // What comes behind a packet that waits for pages is dropped, and a foreign peer takes the NAK
-  // about it for one of a loss.
+  // Packets after one that waits for pages are dropped, and a requester that is not Verbena takes
+  // the NAK for a loss.
   const bool drops_cost = swarm_.foreign && swarm_.eviction > 0 && swarm_.retry_count == 0;
-  // A queue pair that ends because its bytes cannot be read any more tells its peer nothing.
+  // A queue pair that fails because its bytes are unmapped sends no NAK.
   const bool may_fall_silent = swarm_.crash > 0 || connection.has_lost_memory;
-  // Absent pages cost a peer of ours no retry, and a foreign one none while they come before the
-  // NAK would: within half of the time that it waits for an acknowledgement.
+  // Absent pages use no RNR retry of a Verbena requester, and none of another one if they arrive
+  // before the NAK is due: within half of its ACK timeout.
   bool may_run_dry = false;
   for (const auto& side : connection.sides) {
     const bool is_foreign_and_slow =
@@ -96,7 +96,7 @@ void Workload::ReceiveFailed(Connection& connection, int at, CompletionStatus st
   connection.Break(now, swarm_.ack_timeout);
 }
 
-// The message that was posted first of those not yet received, and all of it.
+// The oldest posted message that was not received yet, in full.
 void Workload::OnMessage(Connection& connection, int at, const Completion& completion,
                          uint64_t offset) {
   Side& side = connection.side(at);
@@ -116,7 +116,7 @@ void Workload::OnMessage(Connection& connection, int at, const Completion& compl
     if (GrantedKey* const granted = side.FindGranted(message.granted)) Returned(side, *granted);
   }
   if (message.opcode == SendOpcode::kRegisterAndSend) {
-    // A side that has the message may use the key that came with it.
+    // A side that has received the message may use the key in it.
     Side& owner = connection.side(1 - at);
     if (GrantedKey* const granted = owner.FindGranted(message.granted))
       Lent(owner, *granted, message);
@@ -131,7 +131,7 @@ void Workload::OnMessage(Connection& connection, int at, const Completion& compl
   side.inbound.pop_front();
 }
 
-// Its sender is not known. But if the adapter says that a key has ended, it has.
+// Its sender is unknown. But a key that the adapter reports as invalidated is invalid.
 void Workload::OnDoubtfulMessage(Side& side, const Completion& completion) {
   if (!completion.with_invalidate) return;
   for (const auto& granted : side.granted_keys) {
@@ -170,7 +170,7 @@ void Workload::CheckPace(Connection& connection, int at, const Operation& operat
   Side& side = connection.side(at);
   if (connection.is_severed || connection.is_attacked || operation.is_endangered) return;
   side.faults.CheckLatency(now - operation.posted_at, findings_);
-  // When a silent one ended is not known.
+  // When an unsignaled operation ended is not known.
   const bool is_judged = connection.is_spared && operation.is_signaled;
   if (is_judged && !connection.has_lost_memory) {
     side.progress.Ended(operation.posted_at, now, findings_);
@@ -195,14 +195,14 @@ void Workload::Drained(Connection& connection, int at) {
   side.send_cq.overflowed() ? side.sends.Lost(done) : side.sends.Drained(findings_, done);
 }
 
-// Where packets are forged, whatever came of those before it.
+// With forged packets, whatever happened to earlier ones.
 void Workload::BecameDoubtful(Connection& connection, int at, const Operation& operation) {
   const uint64_t queue = connection.id * 2 + static_cast<uint64_t>(at);
   connection.side(1 - at).node->atomics[operation.immediate].Failed(
       connection.is_attacked ? kDoubtful + operation.id : queue, operation.word);
 }
 
-// An operation that failed keeps its slots: packets of it may still be on their way.
+// A failed operation keeps its slots, because packets of it may still be in the network.
 void Workload::Ended(Connection& connection, int at, Operation& operation, bool well) {
   Side& side = connection.side(at);
   Side& peer = connection.side(1 - at);
@@ -216,7 +216,7 @@ void Workload::Ended(Connection& connection, int at, Operation& operation, bool 
     GrantedKey* const granted = peer.FindGranted(operation.granted);
     if (granted != nullptr && granted->user.get() == &operation) {
       granted->user = nullptr;
-      // IBA has no such key: it has died with the message.
+      // A one-touch key is invalid after the message.
       const bool touched = !operation.bytes.empty();
       if (well && granted->one_touch && touched) Spent(peer, *granted, operation);
     }
@@ -239,7 +239,7 @@ void Workload::EndedWell(Connection& connection, int at, Operation& operation) {
     findings_.Add("atomics", "a compare-and-swap found a value that was not there");
   }
   operation.is_reported = true;
-  // Its receiver may have had no time to look, and may never have: then it has died meanwhile.
+  // Its receiver may not have polled yet, or may have died meanwhile.
   const bool may_be_unseen = swarm_.neglect > 0 && (peer.receive_cq.size() > 0 || !peer.qp);
   if (IsMessage(operation.opcode) && !operation.is_received && !may_be_unseen) {
     findings_.Add("completions", std::string(name) + " succeeded, but was not received");

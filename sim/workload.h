@@ -14,39 +14,39 @@
 
 namespace verbena::sim {
 
-// The programs at both ends of all reliable connections: what they post, and what they make of
-// completions. Each operation has bytes of its own on both sides as long as it is under way, so
-// that what they must be in the end is known when it is posted. One thread.
+// The programs at both ends of all reliable connections: what they post, and how they check
+// completions. Each outstanding operation has its own bytes on both sides, so that their final
+// values are known when it is posted. One thread.
 class Workload {
  public:
   Workload(const Swarm& swarm, Random random, Findings& findings)
       : swarm_(swarm), random_(random), findings_(findings) {}
 
-  // Posts some operation from side `from`; false when there is no room for it.
+  // Posts an operation from side `from`; false if there is no room for it.
   bool Post(Connection& connection, int from, Time now);
   void FillReceives(Side& side);
 
-  // Takes what the completion queues hold. All receive queues come before all send queues: what a
-  // peer knows as received must have been received.
+  // Polls the completion queues. All receive queues are polled before all send queues: a message
+  // that a peer knows to be received must have been received.
   void PollReceives(Connection& connection, int at, Time now);
   void PollSends(Connection& connection, int at, Time now);
   // The send queue of a side is empty.
   void Drained(Connection& connection, int at);
-  // A fetch-and-add was done, or not.
+  // A fetch-and-add may have been executed, or not.
   static void BecameDoubtful(Connection& connection, int at, const Operation& operation);
 
-  // The owner takes keys away while they may be in use, and memory.
+  // The owner revokes keys that may be in use, and memory.
   void EndSomeGranted(Connection& connection, int owner, Time now);
   void SwapOut(Connection& connection, int owner);
   void SwapIn(Connection& connection, int owner);
   void DeregisterSome(Connection& connection, int owner);
   void UnmapSome(Connection& connection, int owner);
 
-  // Operations that ended well, by opcode.
+  // Successful operations, by opcode.
   using Tally = std::array<uint64_t, queue::kSendOpcodeCount>;
   [[nodiscard]] const Tally& succeeded() const { return succeeded_; }
 
-  // What packets and pages do allows this.
+  // The errors that packets and pages allow.
   [[nodiscard]] AllowedErrors AllowedErrorsOf(const Connection& connection) const;
 
  private:
@@ -55,7 +55,7 @@ class Workload {
     queue::SendWqe wqe;
     std::vector<Sge> sges;
     std::vector<uint64_t> pages;
-    GrantedKey* granted = nullptr;  // of the peer, through which it goes
+    GrantedKey* granted = nullptr;  // key of the peer that it uses
   };
 
   // workload_post.cc

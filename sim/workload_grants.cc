@@ -1,4 +1,4 @@
-// Keys that programs lend each other, and take away.
+// Keys that programs grant each other, and revoke.
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ memory::Accessor WhoIs(const Side& side) { return {side.node->pd, side.number}; 
 
 }  // namespace
 
-// A granted key that is not in use, or another one.
+// An unused granted key, or a new one.
 GrantedKey* Workload::FreeGranted(Side& side) {
   for (const auto& known : side.granted_keys) {
     const bool is_possible = !known->is_window() || side.exposed->is_registered();
@@ -54,7 +54,7 @@ void Workload::MakeGranted(Side& side, GrantedKey& granted) {
   }
 }
 
-// Lends a free slot to the peer. False when that took no work request, or cannot be done.
+// Grants a free slot to the peer. False if that needed no work request, or is not possible.
 bool Workload::DraftGrant(Connection& connection, int from, Draft& draft) {
   Side& side = connection.side(from);
   if (side.is_swapped_out || side.free_exposed.empty()) return false;
@@ -80,7 +80,7 @@ bool Workload::DraftGrant(Connection& connection, int from, Draft& draft) {
   return true;
 }
 
-// From now on the key may be good.
+// From now on the key may be valid.
 void Workload::Grant(Side& side, const GrantedKey& granted, Key key) {
   AccessOracle::Grant grant{
       .start = granted.zero_based ? 0 : GuardedMemory::kBase + SlotAt(granted.slot),
@@ -91,7 +91,7 @@ void Workload::Grant(Side& side, const GrantedKey& granted, Key key) {
   side.node->access.Add(key, grant);
 }
 
-// By call, with its pages there or not yet.
+// By a call, with present or absent pages.
 void Workload::LendByCall(Side& side, GrantedKey& granted, bool is_present) {
   side.node->access.Remove(granted.key);
   const uint64_t start = GuardedMemory::kBase + SlotAt(granted.slot);
@@ -142,7 +142,7 @@ void Workload::DraftBind(Side& side, GrantedKey& granted, Draft& draft) {
                                         .one_touch = granted.one_touch};
 }
 
-// Alone, or with a message to the peer behind it.
+// Alone, or followed by a message to the peer.
 void Workload::DraftRegister(Connection& connection, int from, GrantedKey& granted, Draft& draft) {
   Side& side = connection.side(from);
   granted.next_key = granted.was_used ? NextKey(granted.key) : granted.key;
@@ -169,7 +169,7 @@ void Workload::DraftRegister(Connection& connection, int from, GrantedKey& grant
   Gather(side, draft);
 }
 
-// One that a work request of either side may end, and that is not in use.
+// A key that a work request of either side may invalidate, and that is not in use.
 GrantedKey* Workload::SomeIdleGranted(Side& side) {
   for (const auto& granted : side.granted_keys) {
     const bool may_end = granted->state == GrantedKey::State::kGood && !granted->one_touch &&
@@ -189,7 +189,7 @@ bool Workload::DraftInvalidate(Connection& connection, int from, Draft& draft) {
   return true;
 }
 
-// A work request of our own on a granted key has ended.
+// An own work request on a granted key has ended.
 void Workload::GrantWorkEnded(Side& side, Operation& operation, bool well) {
   GrantedKey* const granted = side.FindGranted(operation.granted);
   if (granted == nullptr || !well) return;
@@ -200,17 +200,17 @@ void Workload::GrantWorkEnded(Side& side, Operation& operation, bool well) {
   }
 }
 
-// The peer may use it; if it has not, and given it back, since the message came.
+// The peer may use the key, unless it has used and returned it since the message arrived.
 void Workload::Lent(Side& owner, GrantedKey& granted, const Operation& operation) {
   if (granted.state != GrantedKey::State::kComing || granted.next_key.value() != operation.lent)
     return;
-  // The adapter has forgotten what the key was before.
+  // The adapter has dropped the previous key.
   if (granted.key != granted.next_key) owner.node->access.Remove(granted.key);
   granted.key = granted.next_key;
   granted.state = GrantedKey::State::kGood;
 }
 
-// The key is dead: what goes through it from now on is not granted.
+// The key is invalid: later operations with it are not allowed.
 void Workload::Returned(Side& owner, GrantedKey& granted) {
   granted.state = GrantedKey::State::kFree;
   owner.node->access.Remove(granted.key);
@@ -219,7 +219,7 @@ void Workload::Returned(Side& owner, GrantedKey& granted) {
     owner.node->pager.Remove(granted.key);
   }
   if (granted.user != nullptr) {
-    // Its slot is not used again, since the peer may yet succeed.
+    // Its slot is not reused, because the operation of the peer may still succeed.
     granted.user->is_forbidden = true;
     owner.exposed->shadow().Forbid(granted.user->id);
     owner.exposed->shadow().Check(findings_);
@@ -229,7 +229,7 @@ void Workload::Returned(Side& owner, GrantedKey& granted) {
   owner.free_exposed.push_back(granted.slot);
 }
 
-// It was good for one message, which has come.
+// The key was valid for one message, which has arrived.
 void Workload::Spent(Side& owner, GrantedKey& granted, const Operation& operation) {
   const Key key = granted.key;
   const auto kept = owner.node->access.Find(key);
@@ -240,7 +240,7 @@ void Workload::Spent(Side& owner, GrantedKey& granted, const Operation& operatio
   owner.node->access.Spend(key);
 }
 
-// Whether or not it is in use.
+// Whether or not the key is in use.
 void Workload::EndSomeGranted(Connection& connection, int owner, Time now) {
   Side& side = connection.side(owner);
   if (side.granted_keys.empty() || side.is_swapped_out) return;
@@ -270,8 +270,8 @@ void Workload::EndSomeGranted(Connection& connection, int owner, Time now) {
   }
 }
 
-// What goes through the region of the exposed memory, or a window on it, is not granted any more.
-// It comes back if the memory is only swapped out.
+// Operations through the region of the exposed memory, or a window on it, are not allowed any more.
+// They are allowed again if the memory is only swapped out.
 void Workload::LoseExposed(Connection& connection, int owner) {
   Side& side = connection.side(owner);
   for (const auto& operation : connection.side(1 - owner).sends.posted()) {
@@ -309,8 +309,8 @@ void Workload::SwapIn(Connection& connection, int owner) {
   }
 }
 
-// A program gives up memory that its adapter may be working on. The shared receive buffers and the
-// counters stay: they are not of this connection alone.
+// A program deregisters memory that its adapter may be using. The shared receive buffers and the
+// counters stay, because other connections use them.
 void Workload::DeregisterSome(Connection& connection, int owner) {
   Side& side = connection.side(owner);
   GuardedMemory* const memories[] = {side.local.get(), side.exposed.get(), side.own_pool.guarded()};
@@ -330,7 +330,7 @@ void Workload::DeregisterSome(Connection& connection, int owner) {
   guarded->shadow().Check(findings_);
 }
 
-// Some of its pages go, and the tables do not hear of it.
+// Some of its pages are unmapped without notice to the tables.
 void Workload::UnmapSome(Connection& connection, int owner) {
   Side& side = connection.side(owner);
   GuardedMemory* const memories[] = {side.local.get(), side.exposed.get(), side.own_pool.guarded()};

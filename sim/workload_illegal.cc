@@ -1,4 +1,4 @@
-// What programs ask for and may not have.
+// Requests that programs may not make.
 
 #include <iterator>
 
@@ -8,7 +8,7 @@ namespace verbena::sim {
 
 using queue::SendOpcode;
 
-// Turns an operation into one that must fail, and must do no harm.
+// Changes an operation into one that must fail without harm.
 void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
   Operation& operation = *draft.operation;
   Side& peer = connection.side(1 - from);
@@ -25,8 +25,8 @@ void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
   if (remote != nullptr) {
     MisplaceRemote(peer, *remote, draft);
     operation.fate = Fate::kRemoteRefused;
-    // A long read comes in parts, and those within the range before the one that is refused: what a
-    // read that fails leaves in its buffer is not defined.
+    // A long read consists of parts, and those within the range are executed before one is refused:
+    // the buffer of a failed read is undefined.
     connection.side(from).local->shadow().Loosen(operation.id);
   } else if (opcode == SendOpcode::kSend && !draft.wqe.flags.inlined) {
     draft.sges[0] = draft.sges[1] = draft.sges[2] =
@@ -39,11 +39,11 @@ void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
     return;
   }
   connection.is_provoked = true;
-  // Nothing of it may show on the other side.
+  // It must have no effect on the other side.
   if (operation.remote_slot) peer.exposed->shadow().Forbid(operation.id);
 }
 
-// True when it is no proper request, false when it names bytes that it may not have.
+// True for an invalid request, false for one without the right to its bytes.
 bool Workload::MisplaceAtomic(queue::Atomic& atomic) {
   if (random_.Chance(1, 2)) {
     atomic.remote.address += 1 + random_.Below(7);
@@ -68,7 +68,7 @@ void Workload::MisplaceRemote(Side& peer, RemoteAddress& remote, const Draft& dr
   remote = kinds[random_.Below(std::size(kinds))];
 }
 
-// What needs a region that its program has deregistered cannot succeed.
+// An operation that needs a deregistered region cannot succeed.
 void Workload::MarkHopeless(Connection& connection, int from, Draft& draft) {
   Operation& operation = *draft.operation;
   Side& peer = connection.side(1 - from);

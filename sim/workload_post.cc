@@ -1,4 +1,4 @@
-// What the programs post.
+// The requests that programs post.
 
 #include <cstring>
 
@@ -68,7 +68,7 @@ bool Workload::TakeLocal(Side& side, Draft& draft) {
   return true;
 }
 
-// Bytes of the peer for a write or read: of its region, or by a key that it lends.
+// Bytes of the peer for a write or read: of its region, or of a key that it grants.
 bool Workload::TakeRemote(Connection& connection, int from, Draft& draft, RemoteAddress& remote) {
   Side& peer = connection.side(1 - from);
   if (random_.Chance(swarm_.granted_keys, 1000)) {
@@ -85,7 +85,7 @@ bool Workload::TakeRemote(Connection& connection, int from, Draft& draft, Remote
     }
   }
   if (peer.is_swapped_out || peer.free_exposed.empty()) return false;
-  // Seldom by a key that is no more.
+  // Seldom with a deregistered key.
   if (!peer.exposed->is_registered() && random_.Chance(7, 8)) return false;
   draft.operation->remote_slot = peer.free_exposed.back();
   peer.free_exposed.pop_back();
@@ -94,7 +94,7 @@ bool Workload::TakeRemote(Connection& connection, int from, Draft& draft, Remote
   return true;
 }
 
-// The list of a message whose bytes lie in the local slot, in up to three pieces or inline.
+// The list of a message whose bytes are in the local slot, in up to three elements or inline.
 void Workload::Gather(Side& side, Draft& draft) {
   const Operation& operation = *draft.operation;
   const uint64_t offset = SlotAt(*operation.local_slot);
@@ -183,8 +183,8 @@ bool Workload::DraftFetchAndAdd(Connection& connection, int from, Draft& draft) 
   return true;
 }
 
-// Compare-and-swap or atomic write on the word of this direction, which no one else writes: so what
-// it will find is known now.
+// Compare-and-swap or atomic write on the word of this direction, which nothing else writes: so the
+// value that it will find is known.
 bool Workload::DraftWord(Connection& connection, int from, Draft& draft) {
   Side& side = connection.side(from);
   Side& peer = connection.side(1 - from);
@@ -249,7 +249,7 @@ void Workload::Submit(Connection& connection, int from, Draft& draft, Time now) 
       side.send_queue().Post({.wqe = draft.wqe, .sges = draft.sges, .pages = draft.pages});
   CHECK(posted.has_value());
   side.node->Kick(*side.qp, random_.Chance(1, 2));
-  // Inline bytes were taken when they were posted: the program may use the buffer.
+  // Inline data was copied at the post: the program may reuse the buffer.
   if (draft.wqe.flags.inlined) {
     side.local->Store(SlotAt(*operation.local_slot), Noise(random_, operation.bytes.size()));
   }

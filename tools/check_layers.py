@@ -15,6 +15,7 @@ PUBLIC = "verbena"  # include/verbena: the headers that users include
 VALUES = {
     "access", "advice", "async_event", "cm_event", "completion", "counters", "error", "gid",
     "ip_address", "numbers", "post_error", "qp_state", "serial_number", "strong_id", "work_request",
+    "memory_events",
 }
 
 # What a folder of src/ may include besides itself.
@@ -29,13 +30,13 @@ ALLOWED = {
     "transport": {"base", "wire", "memory", "queue"},
     "odp": {"base", "memory", "managed", "transport"},
     "adapter": {"base", "wire", "fabric", "queue", "memory", "managed", "transport", "odp"},
-    "host": {"base", "memory", "adapter"},
-    "verbs": {"base", "queue", "memory", "managed", "adapter", PUBLIC},
+    "host": {"base"},
+    "verbs": {"base", "queue", "memory", "managed", "adapter", "host", PUBLIC},
     "ibverbs": {"base", "preload", PUBLIC},
     "rdmacm": {"base", "ibverbs", PUBLIC},
     "cache": {"base", PUBLIC},
     "iscsi": {"base", PUBLIC},
-    "cli": {"base", PUBLIC},
+    "cli": {"base", "host", PUBLIC},
     "preload": set(),
     "libc": set(),
 }

@@ -24,7 +24,8 @@ from mutant import Judge, Mutant
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutants"
 TREE, BUILD = WORK / "tree", WORK / "build"
-COPIED = ["CMakeLists.txt", "cmake", "include", "sim", "src", "tests"]
+COPIED = ["CMakeLists.txt", "cmake", "include", "models", "packaging", "sim", "src", "tests",
+          "tools"]
 # Each program is built more often than it is run.
 OPTIONS = ["-DVERBENA_PARTS=tests", "-DCMAKE_BUILD_TYPE=Mutants", "-DCMAKE_CXX_FLAGS_MUTANTS=-O1"]
 

@@ -21,7 +21,7 @@ OF_REQUESTER = [
             "if (UnderWay(psn) > UnderWay(sent_end_)) {"),
     _mutant("more PSNs under way than half of the circle", REQUESTER,
             "  if (UnderWay(next_psn_ + psn_count) > kPsnHalf) return false;\n", "",
-            _unit("RequesterTest.NoMoreThanHalfOfThePsnCircleIsUnderWay")),
+            _unit("RequesterTest.AtMostHalfOfThePsnCircleIsOutstanding")),
     _mutant("unsignaled requests vanish at a flush", ANSWERS,
             "    Complete(n, CompletionStatus::kFlushed, 0, step);\n",
             "    if (queue_.At(n).flags.signaled) {\n"
@@ -36,7 +36,7 @@ OF_REQUESTER = [
             "  retry_.StopTimer();\n"
             "  if (sent_end_ != unacked_ && !is_stalled()) retry_.StartTimer(step.now);",
             "  if (sent_end_ == unacked_) retry_.StopTimer();",
-            _unit("RequesterTest.AnAcknowledgementStartsTheTimerAnew")),
+            _unit("RequesterTest.AnAcknowledgementRestartsTheTimer")),
     _mutant("no timer runs for what was sent", REQUESTER,
             "if (!waits && !retry_.timer_runs() && sent_end_ != unacked_) "
             "retry_.StartTimer(step.now);", ""),
@@ -48,7 +48,7 @@ OF_REQUESTER = [
     _mutant("the time of an RNR NAK is not waited for", ANSWERS,
             "retry_.Wait(step.now + wire::DurationOf(syndrome.rnr_timer()));",
             "retry_.Wait(step.now);",
-            _unit("RequesterTest.RnrWaitsForItsTimerAndCountsUnlessForEver")),
+            _unit("RequesterTest.AnRnrNakWaitsAndCountsUnlessRetriesAreUnlimited")),
     _mutant("an ACK beyond a read completes it", ANSWERS,
             "    if (outstanding.needs_response) {\n      ++counters_.lost_responses;",
             "    if (outstanding.needs_response && outstanding.responses > 0) {\n"
@@ -64,10 +64,10 @@ OF_REQUESTER = [
             "if (reads_under_way_ > config_.max_rd_atomic &&"),
     _mutant("a fence does not wait for reads", REQUESTER,
             "  if (wqe.flags.fence && reads_under_way_ > 0) return false;\n", "",
-            _unit("RequesterTest.NoMoreReadsAreUnderWayThanAllowedAndFencesWait")),
+            _unit("RequesterTest.OutstandingReadsAreLimitedAndFencesWait")),
     _mutant("a key is invalidated under packets that may be sent again", REQUESTER,
             "return wqe.opcode != SendOpcode::kLocalInvalidate || unacked_ == next_psn_;",
-            "return true;", _unit("RequesterTest.AnInvalidationWaitsForWhatIsUnderWay")),
+            "return true;", _unit("RequesterTest.AnInvalidationWaitsForOutstandingRequests")),
     _mutant("the last packet of a message asks for no ACK", REQUESTER,
             ".ack_request = asks,", ".ack_request = asks && !info.ends_message(),",
             _unit("RequesterTest.AWriteIsCutIntoPacketsAndCompletesWithItsAcknowledgement")),
@@ -81,7 +81,7 @@ OF_RESPONDER = [
             "const int32_t distance = Distance(expected, psn);",
             "const auto distance = static_cast<int32_t>(psn.value()) -\n"
             "                        static_cast<int32_t>(expected.value());",
-            _unit("ResponderChecksTest.HalfTheCircleIsBehind")),
+            _unit("ResponderChecksTest.HalfOfThePsnCircleIsDuplicates")),
     _mutant("acknowledges one packet early", SEND,
             "  SendAcknowledgement({.psn = expected_ - 1,",
             "  SendAcknowledgement({.psn = expected_,"),
@@ -111,11 +111,11 @@ OF_RESPONDER = [
             "if (nak_state_ == NakState::kNothing) Refuse(ResponderError::kSequenceGap",
             "if (nak_state_ == NakState::kNothing || nak_state_ == NakState::kSequenceError) "
             "Refuse(ResponderError::kSequenceGap",
-            _unit("ResponderTest.OneNakForOneHole")),
+            _unit("ResponderTest.AGapGetsOneNak")),
     _mutant("an RNR NAK names another time than the queue pair's", RESPONDER,
             "RnrNak(is_for_pages ? PagesTimer(step) : config_.min_rnr_timer)",
             "RnrNak(is_for_pages ? PagesTimer(step) : wire::RnrTimer(1))",
-            _unit("ResponderTest.WithoutReceiveRequestTheMessageResumesWhereItWas")),
+            _unit("ResponderTest.AMessageResumesAfterAReceiverNotReadyNak")),
     _mutant("only the first packet of a write is checked against its key", EXECUTE,
             "const bool is_whole = info.ends_message();  // then",
             "const bool is_whole = true;  // then",
@@ -126,12 +126,12 @@ OF_RESPONDER = [
     _mutant("a packet of another message in the middle of one", CHECKS,
             "message.is_open ? !starts && info.operation == message.operation : starts;",
             "!message.is_open ? starts : info.operation == message.operation;",
-            _unit("ResponderChecksTest.OpcodesFollowEachOther")),
+            _unit("ResponderChecksTest.OpcodesMustBeInSequence")),
     _mutant("what the queue pair is not enabled for", CHECKS,
             "if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]))",
             "if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]) &&\n"
             "      !remote_rights.Has(Access::kNone))",
-            _unit("ResponderChecksTest.TheQpAllowsEachKindByItself")),
+            _unit("ResponderChecksTest.EachOperationNeedsItsOwnRight")),
     _mutant("a message is not counted in the MSN", EXECUTE, "  ++msn_;\n  losses_ = 0;",
             "  losses_ = 0;",
             _unit("ResponderTest.OneAcknowledgementCoversABurst")),
@@ -151,14 +151,14 @@ OF_RESPONDER = [
     _mutant("an answer of the pager executes a packet whose place another has taken", RESPONDER,
             "    if (nak_state_ != NakState::kPagesAbsent) {\n      wait_.End();",
             "    if (failure_) {\n      wait_.End();",
-            _unit("ResponderTest.AWaitingPacketIsNotExecutedIfAnotherCameInItsPlace")),
+            _unit("ResponderTest.AHeldPacketIsReplacedByAnotherOfItsPsn")),
     _mutant("a one-touch key serves another read after a part of the first", SEND,
             "if (!reply.is_pending() && ready.use == memory::KeyUse::kOnce) {",
             "if (reply.next == reply.packet_count && ready.use == memory::KeyUse::kOnce) {",
             _unit("ResponderOneTouchTest.ASecondReadIsRefusedAlsoAfterAPartOfTheFirst")),
     _mutant("a held one-touch key outlives its read", EXECUTE,
             "    step.memory.one_touch.Release(leaving->key);\n", "    // leaving\n",
-            _unit("ResponderOneTouchTest.TheKeyEndsWhenTheReadIsForgotten")),
+            _unit("ResponderOneTouchTest.TheKeyIsInvalidatedWhenTheReadLeavesTheCache")),
 ]
 
 OF_OTHERS = [
@@ -172,11 +172,11 @@ OF_OTHERS = [
             "if (deth->q_key != config_.q_key && packet.size() == 0) {"),
     _mutant("SRQ: the last receive request is announced time and again", "common/receive_slot.cc",
             "    last_wqe_was_raised_ = true;\n", "",
-            _unit("ResponderTest.FlushOfASharedQueueLeavesItToTheOthers")),
+            _unit("ResponderTest.AFlushKeepsTheRequestsOfASharedQueue")),
     _mutant("packets behind one that was not sent leave all the same", "common/send_in_order.h",
             "if (any_lost && has_lost[IsRequest(packet) ? 1 : 0] &&",
             "if (any_lost && has_lost[IsRequest(packet) ? 0 : 1] &&",
-            _unit("SendInOrderTest.NothingIsSentBehindWhatIsLost")),
+            _unit("SendInOrderTest.PacketsAfterALostOneAreTakenBack")),
 ]
 
 MUTANTS = OF_REQUESTER + OF_RESPONDER + OF_OTHERS

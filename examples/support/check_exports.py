@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 # A function of the API, or a member of one of its classes; the layers inside are in lower case.
-API = re.compile(r"verbena::(?:(?:NameOf|ToString|ParseIpAddress|ListDevices|SourceAddressFor)\b"
-                 r"|[A-Z]\w+::)")
+API = re.compile(r"verbena::(?:(?:NameOf|ToString|ParseIpAddress|ListDevices|SourceAddressFor"
+                 r"|BackendOf)\b|[A-Z]\w+::)|verbena_cache_\w+$")
 
 
 def main() -> int:

@@ -9,6 +9,7 @@
 
 #include "verbena/access.h"
 #include "verbena/advice.h"
+#include "verbena/current_io.h"
 #include "verbena/error.h"
 #include "verbena/handle.h"
 #include "verbena/numbers.h"
@@ -32,6 +33,12 @@ struct RegionOptions {
   // The bytes need not be mapped with these rights before they are used; an access before that
   // fails. Otherwise registration checks the mappings.
   bool on_demand = false;
+  // The program counts its operations on the region, and thereby promises to start none while the
+  // host wants the memory: see RegionIo.
+  bool current_io = false;
+  // While the host has taken the memory away, accesses are refused (check a, validity). Otherwise
+  // they wait until it is back.
+  bool refuses_when_out = false;
 };
 
 // A change of a registration. Members that are not set stay as they are.
@@ -92,6 +99,10 @@ class MemoryRegion : public Handle<verbs::RegionObject> {
   [[nodiscard]] ErrorOr<void> Advise(std::span<const Range> ranges, Advice advice, bool wait) const;
   [[nodiscard]] ErrorOr<void> Advise(uint64_t offset, uint64_t length, Advice advice,
                                      bool wait) const;
+
+  // Its count of operations; empty unless it was registered with `current_io`. Valid as long as the
+  // region.
+  [[nodiscard]] RegionIo current_io() const;
 
   [[nodiscard]] Key l_key() const;
   [[nodiscard]] Key r_key() const;

@@ -86,6 +86,15 @@ struct Options {
   // impossible for all memory, and a region of 256 KiB or more for which it is impossible is not
   // registered.
   bool memory_budget_strict = false;
+  // Makes the process a guest of this name: the broker at the socket `broker` decides how much of
+  // its registered and managed memory is in memory (docs/guests.md). As with `memory_budget`, which
+  // must be 0 then, memory that the program registers is put under the budget where possible. The
+  // device does not open if no broker answers, or it refuses.
+  std::string guest = {};
+  uint64_t guest_min = uint64_t{4} << 20;  // bytes that it can always have, at least 64 KiB
+  uint64_t guest_max = UINT64_MAX;         // bytes that it never exceeds
+  uint32_t guest_weight = 100;             // its part of what is scarce, compared with other guests
+  std::string broker = {};  // empty: $XDG_RUNTIME_DIR/verbena/broker.sock, root's in /run
   // Where evicted pages are kept: a directory, or an existing file, which serves one region at a
   // time.
   std::string swap = "/tmp";

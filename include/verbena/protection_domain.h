@@ -6,6 +6,7 @@
 #include "verbena/context.h"
 #include "verbena/error.h"
 #include "verbena/handle.h"
+#include "verbena/memory_events.h"
 
 namespace verbena {
 
@@ -23,6 +24,10 @@ class ProtectionDomain : public Handle<verbs::PdObject> {
   // Destroys the domain at once. REFUSES while it has objects; the destructor leaves it alive until
   // the last of them is destroyed.
   [[nodiscard]] ErrorOr<void> Destroy();
+
+  // What reports memory that the program gives up; nullptr unless Options::page_events is set and
+  // the system allows it. Lives as long as the domain.
+  [[nodiscard]] MemoryEvents* memory_events() const;
 
  private:
   explicit ProtectionDomain(std::shared_ptr<verbs::PdObject> object) : Handle(std::move(object)) {}

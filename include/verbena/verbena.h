@@ -5,6 +5,7 @@
 //   Context            an open device, from which all other objects are made
 //   ProtectionDomain   groups queue pairs, regions and windows that work together
 //   MemoryRegion       registered memory, which the adapter may access
+//   RegionIo           counts operations on a region whose memory the host may want back
 //   MemoryWindow       a range of a region with a key of its own, for peers
 //   QueuePair          a connection, or an endpoint for datagrams: sends, writes, reads, atomics
 //   CompletionQueue    holds the completions of work requests
@@ -13,6 +14,7 @@
 //   AddressHandle      the destination of datagrams
 //   XrcDomain          the shared receive queues that extended connections deliver to
 //   ManagedMemory      memory with a budget and a swap file
+//   RegistrationCache  keeps buffers registered between uses
 //   Rendezvous         a TCP connection to exchange addresses and keys
 
 #include "verbena/access.h"
@@ -25,12 +27,14 @@
 #include "verbena/connection_manager.h"
 #include "verbena/context.h"
 #include "verbena/counters.h"
+#include "verbena/current_io.h"
 #include "verbena/device.h"
 #include "verbena/error.h"
 #include "verbena/gid.h"
 #include "verbena/handle.h"
 #include "verbena/ip_address.h"
 #include "verbena/managed_memory.h"
+#include "verbena/memory_events.h"
 #include "verbena/memory_region.h"
 #include "verbena/memory_window.h"
 #include "verbena/numbers.h"
@@ -40,6 +44,7 @@
 #include "verbena/qp_attributes.h"
 #include "verbena/qp_state.h"
 #include "verbena/queue_pair.h"
+#include "verbena/registration_cache.h"
 #include "verbena/rendezvous.h"
 #include "verbena/serial_number.h"
 #include "verbena/shared_receive_queue.h"

@@ -11,33 +11,33 @@ namespace verbena::sim {
 // One side of a conversation, as its consumer knows it.
 struct CmSide {
   uint32_t node = 0;
-  uint32_t life = 0;  // of the node: it differs after a crash
+  uint32_t life = 0;  // generation of the node: changes with a crash
   wire::CommId id{};
-  QpNumber qp{};  // 0: none yet
+  QpNumber qp{};  // 0: not known yet
   bool is_known = false;
 
-  // Events, each of which comes once at most.
+  // Counts of events, each of which occurs at most once.
   uint32_t requests = 0, responses = 0, established = 0, finals = 0, exits = 0;
   // Calls of the consumer.
   bool accepts = false, establishes = false, rejects = false, destroys = false;
-  bool ignores = false;      // does not answer, or too late
+  bool ignores = false;      // does not respond, or too late
   bool was_refused = false;  // by a manager, not by a consumer
 
-  // Nothing more is due to the consumer, but the end of a timewait.
+  // The consumer gets no more events, except the end of a timewait.
   [[nodiscard]] bool is_over() const { return finals > 0 || rejects || destroys; }
 };
 
-// A connection that one node asks of another, or a question with SIDR messages.
+// A connection that one node requests of another, or a SIDR request.
 struct CmConversation {
   uint32_t number = 0;
   bool is_sidr = false;
-  // What the consumers have ever called, in any life of their nodes.
+  // What the consumers have called in any generation of their nodes.
   bool was_accepted = false, was_rejected = false;
   CmSide active, passive;
 };
 
-// The bytes that a consumer sends with a message: they name the conversation and the message, and
-// fill all the room. Another conversation's, or half of them, would show.
+// The private data that a consumer sends with a message: it identifies the conversation and the
+// message, and fills all the room. So data of another conversation, or truncated data, is noticed.
 template <std::size_t kSize>
 [[nodiscard]] wire::PrivateData<kSize> DataOf(uint32_t conversation, wire::CmAttribute attribute) {
   wire::PrivateData<kSize> data;
@@ -52,7 +52,7 @@ template <std::size_t kSize>
   return data;
 }
 
-// Which conversation the bytes name; it may not be one.
+// The conversation that the bytes identify, if any.
 template <std::size_t kSize>
 [[nodiscard]] uint32_t NumberIn(const wire::PrivateData<kSize>& data) {
   uint32_t number = 0;

@@ -10,8 +10,8 @@ void CmNetwork::Send(Time now, uint32_t from, const transport::CmDatagram& datag
   for (const std::byte byte : mad) {
     digest_ = (digest_ ^ std::to_integer<uint64_t>(byte)) * 0x100000001B3;
   }
-  if (to >= plan_.nodes) return;  // an answer to an outsider
-  // What the ICRC would discard is lost; a copy comes from where nothing is known.
+  if (to >= plan_.nodes) return;  // a response to an outsider
+  // The ICRC would discard it; a copy arrives from an unknown address.
   if (!is_healed_ && random_.Chance(plan_.mangled, 1000)) {
     Mad mangled = mad;
     Mangle(mangled);

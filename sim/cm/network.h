@@ -15,8 +15,8 @@
 
 namespace verbena::sim {
 
-// What happens when: calls of consumers, and datagrams on a network that loses, doubles, delays
-// and mangles them. One thread.
+// The schedule of a run: calls of consumers, and datagrams on a network that loses, duplicates,
+// delays and mangles them. One thread.
 class CmNetwork {
  public:
   using Mad = std::array<std::byte, wire::kMadSize>;
@@ -40,9 +40,9 @@ class CmNetwork {
   [[nodiscard]] Time next_time() const {
     return actions_.empty() ? Time::Never() : actions_.begin()->first.first;
   }
-  // One action that is due; false if there is none.
+  // Runs one action that is due; false if there is none.
   bool RunOne(Time now);
-  // Nothing is lost, doubled or mangled from now on.
+  // From now on nothing is lost, duplicated or mangled.
   void Heal() { is_healed_ = true; }
 
   [[nodiscard]] uint64_t sent() const { return sent_; }

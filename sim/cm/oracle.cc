@@ -54,13 +54,17 @@ CmConversation* CmOracle::OnConnectRequest(uint32_t node, uint32_t life,
   CmConversation& conversation = conversations_[number];
   CheckData<wire::CmReq>(conversation, event);
   if (conversation.passive.node != node) Object(conversation, "a request came to another node");
-  if (conversation.passive.life != life) conversation.passive = {.node = node, .life = life};
+  // What gave way to another peer's is soon forgotten: the peer may ask anew after its end.
+  const bool may_have_given_way = plan_.is_crowded() && conversation.passive.finals > 0;
+  if (conversation.passive.life != life || may_have_given_way) {
+    conversation.passive = {.node = node, .life = life};
+  }
   if (++conversation.passive.requests > 1) Object(conversation, "two connect requests");
   CheckQp(conversation);
   return &conversation;
 }
 
-// The peer has one connection with a QP; what is left of an older one had to be refused first.
+// The peer has one connection per QP; the rest of an older one had to be refused first.
 void CmOracle::CheckQp(const CmConversation& conversation) {
   const CmSide &active = conversation.active, &passive = conversation.passive;
   for (const CmConversation& other : conversations_) {
@@ -113,12 +117,12 @@ void CmOracle::OnFinal(const Known& known, const CmRaisedEvent& event) {
       if (!conversation->was_rejected) Object(*conversation, "rejected, and the peer did not");
     }
   }
-  if (event.type == CmEventType::kUnreachable && plan_.is_lossless() && !side->ignores &&
-      !other->ignores && !other->destroys) {
+  if (event.type == CmEventType::kUnreachable && plan_.is_lossless() && !plan_.is_crowded() &&
+      !side->ignores && !other->ignores && !other->destroys) {
     Object(*conversation, "unreachable, and nothing was lost");
   }
   if (event.type == CmEventType::kDisconnected && event.message && !other->destroys) {
-    // An empty DREP is of the side that disconnected at the same time, or of no connection.
+    // An empty DREP comes from a side that disconnected at the same time, or without a connection.
     if (std::holds_alternative<wire::CmDreq>(*event.message) && other->life == 0 &&
         plan_.crashes == 0) {
       CheckData<wire::CmDreq>(*conversation, event);
@@ -162,7 +166,7 @@ void CmOracle::CheckEnd(const std::vector<uint32_t>& lives) {
     CheckSide(conversation, active, lives[active.node]);
     if (conversation.is_sidr) continue;
     CheckSide(conversation, passive, lives[passive.node]);
-    // Nothing that arrives can be without effect.
+    // Nothing is lost, so every message that arrives has an effect.
     const bool is_calm = plan_.is_lossless() && !active.ignores && !passive.ignores &&
                          !active.destroys && !passive.destroys;
     if (is_calm && passive.accepts && active.responses == 0 && !active.was_refused) {

@@ -13,14 +13,16 @@
 
 namespace verbena::sim {
 
-// Judges what consumers hear: each event once, none without its cause at the other side, private
-// data whole and of the right conversation, and an end for everything. One thread.
+// Checks the events of consumers: each event once, none without its cause at the other side,
+// private data complete and of the right conversation, and an end for every conversation. One
+// thread.
 class CmOracle {
  public:
   CmOracle(const CmPlan& plan, std::vector<CmConversation>& conversations, Findings& findings)
       : plan_(plan), conversations_(conversations), findings_(findings) {}
 
-  // What an id of a node in this life is; a connection that an outsider asked for is none.
+  // Records what an id of a node in this generation refers to; connections of outsiders are not
+  // recorded.
   void Know(CmConversation& conversation, CmSide& side, wire::CommId id);
   struct Known {
     CmConversation* conversation;
@@ -29,15 +31,15 @@ class CmOracle {
   };
   [[nodiscard]] std::optional<Known> Find(uint32_t node, uint32_t life, wire::CommId id) const;
 
-  // Of a conversation, other than its first at the passive side.
+  // An event of a conversation, other than the first at the passive side.
   void OnEvent(const Known& known, const transport::CmRaisedEvent& event);
-  // The first: the conversation that it is of; nullptr for what an outsider sent.
+  // The first event: returns its conversation; nullptr for a request of an outsider.
   [[nodiscard]] CmConversation* OnConnectRequest(uint32_t node, uint32_t life,
                                                  const transport::CmRaisedEvent& event);
   [[nodiscard]] CmConversation* OnSidrRequest(uint32_t node, const transport::CmRaisedEvent& event);
   void OnSidrEnd(CmConversation& conversation, const transport::CmRaisedEvent& event);
 
-  // Nothing goes on any more. `lives` of all nodes.
+  // Called when nothing is outstanding. `lives`: the generations of all nodes.
   void CheckEnd(const std::vector<uint32_t>& lives);
 
  private:

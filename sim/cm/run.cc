@@ -13,7 +13,7 @@ using verbena::CmEventType;
 
 namespace {
 
-// Far more than any plan needs: what goes on longer goes on for ever.
+// Far more than any plan needs: a run that exceeds it does not end.
 constexpr uint64_t kStepsMax = 2'000'000;
 
 }  // namespace
@@ -100,7 +100,7 @@ void CmRun::Say(uint32_t node, const std::string& text) {
   if (trace_) trace_(ToString(now_ - Time()) + " node " + std::to_string(node) + ": " + text);
 }
 
-// A process has a GUID of its machine, and ids that differ from those of the one before.
+// A process has the GUID of its machine, and other ids than its predecessor.
 void CmRun::Start(uint32_t node) {
   transport::CmOptions options = plan_.options;
   options.ca_guid = wire::CaGuid(0x100 + node);
@@ -117,7 +117,7 @@ void CmRun::Crash(uint32_t node) {
   Start(node);
 }
 
-// The lowest: numbers are used again as soon as they may be.
+// The lowest: numbers are reused as soon as possible.
 QpNumber CmRun::FreeQp(Node& node) {
   uint32_t qp = kFirstQp;
   while (!node.manager->IsQpFree(QpNumber(qp))) ++qp;
@@ -161,7 +161,7 @@ void CmRun::OnEvent(uint32_t node, const CmRaisedEvent& event) {
       break;
   }
   const auto known = oracle_.Find(node, nodes_[node].life, event.connection);
-  if (!known) return;  // an outsider's
+  if (!known) return;  // of an outsider
   oracle_.OnEvent(*known, event);
   React(*known, event);
 }

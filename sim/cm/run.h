@@ -20,19 +20,19 @@
 
 namespace verbena::sim {
 
-// One run of real connection managers, with imagined consumers, on a bad network in virtual time,
-// all of it fixed by the seed. When all conversations have begun the network becomes good; then
-// everything must end, and nothing may remain. One thread.
+// One run of real connection managers with simulated consumers on a bad network, in virtual time,
+// determined by the seed. When all conversations have begun, the network becomes good; then
+// everything must end, and nothing may be left. One thread.
 class CmRun {
  public:
   struct Result {
-    std::string failure;  // empty: no objection
+    std::string failure;  // empty: no finding
     uint64_t datagrams = 0;
     uint64_t events = 0;
     uint64_t established = 0;  // at the passive side
     uint64_t rejected = 0, unreachable = 0, disconnected = 0;
-    uint64_t refused = 0;  // before a consumer heard of it
-    uint64_t digest = 0;   // of every datagram and event: two runs of one seed agree
+    uint64_t refused = 0;  // without an event for the consumer
+    uint64_t digest = 0;   // of all datagrams and events: equal for two runs of one seed
     Duration virtual_time;
   };
   // Gets a line for each call, event and datagram; may be empty.
@@ -45,7 +45,7 @@ class CmRun {
     std::unique_ptr<transport::CmManager> manager;
     uint32_t life = 0;
     uint32_t next_qp = kFirstQp;
-    transport::CmCounters before = {};  // of earlier lives
+    transport::CmCounters before = {};  // of earlier generations
   };
   static constexpr uint32_t kFirstQp = 16;
 
@@ -60,7 +60,7 @@ class CmRun {
   void Start(uint32_t node);
   void Crash(uint32_t node);
   [[nodiscard]] QpNumber FreeQp(Node& node);
-  // One input to the manager of a node, and all that follows from it. Returns what it returns.
+  // One input to the manager of a node, and its effects. Returns the result of `call`.
   template <class Call>
   auto Do(uint32_t node, Call call);
   void Receive(uint32_t to, const IpAddress& from, const CmNetwork::Mad& mad);
@@ -81,7 +81,7 @@ class CmRun {
   void SendMra(CmSide& side);
   void Disconnect(CmConversation& conversation, CmSide& side);
   void Destroy(CmSide& side);
-  // Calls `act` in a while, unless the side is over by then or its node has crashed.
+  // Calls `act` later, unless the side is over by then or its node has crashed.
   void Later(CmSide& side, Duration at_most, std::function<void()> act);
   [[nodiscard]] bool IsLive(const CmSide& side) const {
     return side.is_known && !side.is_over() && nodes_[side.node].life == side.life;
@@ -96,7 +96,7 @@ class CmRun {
   CmOracle oracle_;
   CmNetwork network_;
   std::vector<Node> nodes_;
-  // Questions that are asked, by node, life and id.
+  // Outstanding SIDR requests, by node, generation and id.
   std::map<std::tuple<uint32_t, uint32_t, wire::SidrRequestId>, uint32_t> questions_;
   Time now_{};
   Result result_{};

@@ -1,4 +1,4 @@
-// What the consumers do; see run.h.
+// The actions of the consumers; see run.h.
 
 #include <utility>
 #include <variant>
@@ -35,7 +35,7 @@ void CmRun::Begin(CmConversation& conversation) {
   const auto id = Do(active.node, [&](CmManager& manager, CmStep& step) {
     return manager.Connect(req, CmNetwork::AddressOf(passive.node), step);
   });
-  if (!id) return;  // too many
+  if (!id) return;  // too many connections
   oracle_.Know(conversation, active, *id);
   if (Chance(plan_.destroys)) {
     Later(active, plan_.duration, [&] { Destroy(active); });
@@ -65,7 +65,7 @@ void CmRun::Later(CmSide& side, Duration at_most, std::function<void()> act) {
 }
 
 void CmRun::OnOutsider(uint32_t node, const CmRaisedEvent& event) {
-  if (random_.Chance(1, 2)) return;  // it ends by itself
+  if (random_.Chance(1, 2)) return;  // it times out
   (void)Do(node, [&](CmManager& manager, CmStep& step) {
     return manager.Reject(event.connection, {.reason = wire::CmRejectReason::kConsumer}, step);
   });
@@ -82,7 +82,7 @@ void CmRun::OnRequest(CmConversation& conversation, const CmRaisedEvent& event) 
     return;
   }
   if (Chance(plan_.mras)) SendMra(passive);
-  passive.ignores = true;  // until it answers, and in time
+  passive.ignores = true;  // until it responds in time
   const bool rejects = Chance(plan_.rejects);
   Later(passive, plan_.think_max, [this, &conversation, &passive, rejects] {
     if (rejects) return Reject(conversation, passive);
@@ -122,7 +122,8 @@ void CmRun::React(const CmOracle::Known& known, const CmRaisedEvent& event) {
     Later(side, 2 * plan_.think_max, [&] { Disconnect(conversation, side); });
   } else if (event.type == CmEventType::kDisconnected && event.message &&
              std::holds_alternative<wire::CmDreq>(*event.message) && !Chance(plan_.ignores)) {
-    // Not Later: the connection is over, and waits for this call. It may have been made already.
+    // Not by Later: the connection is over, and waits for this call, which may have been made
+    // already.
     (void)Do(side.node, [&](CmManager& manager, CmStep& step) {
       return manager.Disconnect(side.id, {}, step);
     });
@@ -162,7 +163,7 @@ void CmRun::Establish(CmConversation& conversation) {
       });
     });
   }
-  // The transport would notice a peer that is gone; here the consumer goes after a while.
+  // The transport would notice a dead peer; here the consumer disconnects after a while.
   Later(active, 4 * plan_.think_max, [&] { Disconnect(conversation, active); });
 }
 

@@ -5,7 +5,7 @@
 namespace verbena::sim {
 namespace {
 
-// More, and in a release build: verbena-sim --cm.
+// verbena-sim --cm runs more, in a release build.
 constexpr uint64_t kSeeds = 1000;
 
 TEST(CmRunTest, SeedsHaveNoFindings) {
@@ -19,7 +19,7 @@ TEST(CmRunTest, SeedsHaveNoFindings) {
     sum.disconnected += result.disconnected;
     sum.refused += result.refused;
   }
-  // Everything happens, and often.
+  // Every outcome is frequent.
   EXPECT_GT(sum.established, kSeeds);
   EXPECT_GT(sum.rejected, kSeeds);
   EXPECT_GT(sum.unreachable, kSeeds);
@@ -36,9 +36,9 @@ TEST(CmRunTest, ASeedIsTheSameEveryTime) {
   }
 }
 
-// What a network without faults does to a consumer without whims. Without delays either: a DREQ
-// does not overtake an RTU.
-TEST(CmRunTest, WithoutTroubleAllConnectionsAreMadeAndEnded) {
+// Consumers without special behavior on a network without faults and delays: a DREQ does not
+// overtake an RTU.
+TEST(CmRunTest, WithoutFaultsAllConnectionsAreMadeAndEnded) {
   CmPlan plan{.seed = 5, .conversations = 50};
   plan.delay_max = Duration();
   plan.options.packet_life = Duration();

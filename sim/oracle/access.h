@@ -16,12 +16,12 @@
 
 namespace verbena::sim {
 
-// The oracle of access for bytes that leave: knows which keys of an endnode grant what, from those
-// who made them and not from the tables, and looks at every answer to a read when it is sent. (What
-// is written without a right is found by the shadow.)
+// The oracle of read access: records which keys of an endnode grant what, independently of the
+// tables, and checks every read response when it is sent. (The shadow finds writes without a
+// right.)
 //
-// A key that ends by a work request ends here when its program gets the completion, so that an
-// answer which the adapter sends in between is not judged. One to an endnode.
+// A key that a work request invalidates ends here when the program gets the completion, so
+// responses that the adapter sends before that are not checked. One per endnode.
 class AccessOracle {
  public:
   static constexpr uint64_t kNever = ~uint64_t{0};
@@ -30,16 +30,16 @@ class AccessOracle {
     uint64_t start = 0;
     uint64_t length = 0;
     Access rights = {};
-    std::optional<QpNumber> only = {};  // type 2 windows: the queue pair that they serve
-    Key region = {};                    // that a window shows, which must be there, too
+    std::optional<QpNumber> only = {};  // type 2 windows: the only queue pair
+    Key region = {};                    // of a window; must exist, too
     bool is_suspended = false;
-    uint64_t spent_at = kNever;  // good for what was asked before
+    uint64_t spent_at = kNever;  // valid for requests before
   };
 
   void Add(Key key, const Grant& grant) { grants_[key.value()] = grant; }
   void Remove(Key key) { grants_.erase(key.value()); }
-  // A key that is good for one message has served a read: it is good for repetitions of that read,
-  // because the answer may have been lost, and for nothing else.
+  // A one-touch key has served a read: it is valid for repetitions of that read, because the
+  // response may have been lost, and for nothing else.
   void Spend(Key key) {
     const auto found = grants_.find(key.value());
     if (found != grants_.end()) found->second.spent_at = next_read_;
@@ -53,7 +53,7 @@ class AccessOracle {
     if (found != grants_.end()) found->second.is_suspended = is_suspended;
   }
 
-  // `asked` says when, for a key that may be spent.
+  // `asked`: the time of the request, for a key that may be spent.
   [[nodiscard]] bool Allows(uint32_t key, uint64_t address, uint64_t length, Access right,
                             QpNumber qp, uint64_t asked = kNever - 1) const {
     if (length == 0) return true;
@@ -65,7 +65,7 @@ class AccessOracle {
     return offset < grant->length && length <= grant->length - offset;
   }
 
-  // A request to read has reached this queue pair; it takes `packets` sequence numbers.
+  // A read request has reached this queue pair; it takes `packets` sequence numbers.
   void Asked(QpNumber qp, Psn first, uint32_t packets, const wire::Reth& reth) {
     const Read* const original = Find(qp, first);
     const bool is_repeated = original != nullptr && original->reth.r_key == reth.r_key;
@@ -74,7 +74,7 @@ class AccessOracle {
     reads.push_front({first, packets, reth, asked});
     if (reads.size() > kReadsMax) reads.pop_back();
   }
-  // It sends `size` bytes in answer to one.
+  // The queue pair sends `size` bytes in response to a read.
   void Answers(QpNumber qp, Psn psn, uint32_t path_mtu, size_t size, Findings& findings) const {
     if (size == 0) return;
     const auto reads = reads_.find(qp.value());
@@ -99,14 +99,14 @@ class AccessOracle {
     wire::Reth reth;
     uint64_t asked;  // the first time
   };
-  // More than a responder keeps, with room for those that come again.
+  // More than a responder keeps, with room for duplicates.
   static constexpr size_t kReadsMax = 64;
 
   [[nodiscard]] const Grant* Find(uint32_t key) const {
     const auto found = grants_.find(key);
     return found == grants_.end() || found->second.is_suspended ? nullptr : &found->second;
   }
-  // The last that asked for this packet.
+  // The last request for this packet.
   [[nodiscard]] const Read* Find(QpNumber qp, Psn psn) const {
     const auto reads = reads_.find(qp.value());
     if (reads == reads_.end()) return nullptr;

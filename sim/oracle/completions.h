@@ -11,15 +11,15 @@
 
 namespace verbena::sim {
 
-// What may have happened to a connection, as far as it allows a completion status.
+// What happened to a connection, which determines the allowed completion statuses.
 struct AllowedErrors {
   bool is_broken = false;    // one of its sides has failed
-  bool may_lose = false;     // packets, or the time to answer them
+  bool may_lose = false;     // packets, or the time to respond to them
   bool may_run_dry = false;  // the receiver is not ready more often than is allowed
   bool pages_may_fail = false;
   bool has_lost_memory = false;  // unmapped or deregistered while it is in use
-  bool has_overflowed = false;   // a completion queue of either side had no room
-  bool is_attacked = false;      // any answer may have been forged
+  bool has_overflowed = false;   // a completion queue of either side was full
+  bool is_attacked = false;      // any response may have been forged
 };
 
 inline bool IsAllowed(const Operation& operation, CompletionStatus status,
@@ -55,15 +55,15 @@ inline bool IsAllowed(const Operation& operation, CompletionStatus status,
   return false;
 }
 
-// The oracle of completions, for one send queue: each element completes once, in the order of
-// posting, with a status that what happened allows; only successes may be silent, and nothing
-// succeeds behind a failure.
+// The oracle of completions of one send queue: each element completes once, in the order of
+// posting, with an allowed status; only successful unsignaled ones have no completion, and nothing
+// succeeds after a failure.
 class CompletionsOracle {
  public:
   void Posted(std::shared_ptr<Operation> operation) { posted_.push_back(std::move(operation)); }
   [[nodiscard]] const std::deque<std::shared_ptr<Operation>>& posted() const { return posted_; }
 
-  // Calls done(operation, well) for each that is known to have ended by this.
+  // Calls done(operation, well) for each operation that has ended by this.
   template <class Done>
   void Completed(const Completion& completion, const AllowedErrors& allowed_errors,
                  Findings& findings, Done done) {
@@ -92,7 +92,7 @@ class CompletionsOracle {
   // The queue pair was resumed after a failure. REQUIRES: nothing is posted.
   void Resumed() { has_failed_ = false; }
 
-  // The queue is empty: what has no completion has succeeded.
+  // The queue is empty: operations without a completion have succeeded.
   template <class Done>
   void Drained(Findings& findings, Done done) {
     while (!posted_.empty()) {
@@ -104,7 +104,7 @@ class CompletionsOracle {
     }
   }
 
-  // Nothing more will be heard of them: the completion queue had no room.
+  // The completion queue was full: these operations get no completions.
   template <class Done>
   void Lost(Done done) {
     while (!posted_.empty()) done(*Pop(), false);

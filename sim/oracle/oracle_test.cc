@@ -52,7 +52,7 @@ TEST_F(ShadowTest, AllowsOldAndNewBytesOnlyWhileUnderWay) {
   EXPECT_FALSE(IsGood()) << "it has ended";
 }
 
-TEST_F(ShadowTest, WhatMayBeAnythingIsExpectedOnceItIsSettled) {
+TEST_F(ShadowTest, SettledBytesAreExpected) {
   shadow_.Allow(1, 8, std::vector(4, std::byte{0}), /*any=*/true);
   memory_[9] = std::byte{7};
   memory_[12] = std::byte{7};
@@ -134,14 +134,14 @@ TEST(AtomicsOracleTest, EachAddHappensOnce) {
   EXPECT_FALSE(IsPossible(oracle, 5)) << "one of them not at all";
 }
 
-TEST(AtomicsOracleTest, TwoThatFindTheSameValueAreWrong) {
+TEST(AtomicsOracleTest, TwoAddsWithTheSameOriginalValueAreAFinding) {
   AtomicsOracle oracle;
   oracle.Succeeded(0, 5);
   oracle.Succeeded(0, 6);
   EXPECT_FALSE(IsPossible(oracle, 11));
 }
 
-TEST(AtomicsOracleTest, FailedOnesHappenInOrderOrNot) {
+TEST(AtomicsOracleTest, FailedAddsAreExecutedInOrderOrNotAtAll) {
   AtomicsOracle oracle;
   oracle.Succeeded(3, 10);
   oracle.Failed(1, 3);
@@ -172,7 +172,7 @@ class CompletionsOracleTest : public testing::Test {
   CompletionsOracle oracle_;
 };
 
-TEST_F(CompletionsOracleTest, EachOnceAndInOrder) {
+TEST_F(CompletionsOracleTest, EachElementCompletesOnceAndInOrder) {
   Post(1);
   Post(2, false);
   Post(3);
@@ -181,7 +181,7 @@ TEST_F(CompletionsOracleTest, EachOnceAndInOrder) {
   EXPECT_FALSE(Complete(3)) << "twice";
 }
 
-TEST_F(CompletionsOracleTest, NoneIsLeftOut) {
+TEST_F(CompletionsOracleTest, AMissingCompletionIsAFinding) {
   Post(1);
   Post(2);
   EXPECT_FALSE(Complete(2));
@@ -196,7 +196,7 @@ TEST_F(CompletionsOracleTest, AStatusNeedsAnAllowedError) {
   EXPECT_FALSE(Complete(3)) << "a success behind a failure";
 }
 
-TEST_F(CompletionsOracleTest, WhatIsIllegalDoesNotSucceed) {
+TEST_F(CompletionsOracleTest, AnIllegalOperationMustNotSucceed) {
   Post(1, true, Fate::kRemoteRefused);
   EXPECT_FALSE(Complete(1));
 }
@@ -297,7 +297,7 @@ class MessagesOracleTest : public testing::Test {
   }
 };
 
-TEST_F(MessagesOracleTest, MayBeLostButNotTornNorInvented) {
+TEST_F(MessagesOracleTest, MessagesMayBeLostButNotTornOrInvented) {
   MessagesOracle oracle(Promise::kWhole);
   Send(oracle, {1, 2});
   EXPECT_FALSE(Receive(oracle, 1, 2)) << "torn";
@@ -307,7 +307,7 @@ TEST_F(MessagesOracleTest, MayBeLostButNotTornNorInvented) {
   EXPECT_TRUE(Receive(oracle, 1));
 }
 
-TEST_F(MessagesOracleTest, OnceWhereNothingIsRepeated) {
+TEST_F(MessagesOracleTest, ArrivesOnceOnALinkWithoutDuplicates) {
   MessagesOracle oracle(Promise::kOnce);
   Send(oracle, {1, 2});
   EXPECT_TRUE(Receive(oracle, 2));
@@ -348,7 +348,7 @@ class RetriesOracleTest : public testing::Test {
   RetriesOracle oracle_;
 };
 
-TEST_F(RetriesOracleTest, OnceAndAllRetriesMore) {
+TEST_F(RetriesOracleTest, SendsOnceAndRetryCountTimesMore) {
   Send(5, 2);
   EXPECT_FALSE(GaveUpWell(CompletionStatus::kRetryExceeded)) << "one early";
   Send(5, 1);
@@ -357,7 +357,7 @@ TEST_F(RetriesOracleTest, OnceAndAllRetriesMore) {
   EXPECT_FALSE(GaveUpWell(CompletionStatus::kRetryExceeded)) << "one too many";
 }
 
-TEST_F(RetriesOracleTest, ProgressGivesRetriesBack) {
+TEST_F(RetriesOracleTest, ProgressResetsTheRetries) {
   Send(5, 3);
   Send(6, 3);
   oracle_.Acknowledged(Psn(5));

@@ -11,13 +11,13 @@
 
 namespace verbena::sim {
 
-// The oracle of retries, for one requester: counts how often it sends what is not answered. Before
-// it gives up it has sent it once and retry_count times more; or, to a receiver that is not ready,
-// rnr_retry times more. REQUIRES: no answer is lost before all are, as on a link that is perfect
-// until it is cut, and none waits for pages.
+// The oracle of retries of one requester: counts how often it sends a request without a response.
+// Before it gives up, it has sent the request once and retry_count times more; or, to a receiver
+// that is not ready, rnr_retry times more. REQUIRES: no response is lost before all are, as on a
+// link that is perfect until it is cut, and none waits for pages.
 class RetriesOracle {
  public:
-  // A request that takes `count` sequence numbers goes out.
+  // A request that takes `count` sequence numbers is sent.
   void Sent(Psn psn, uint32_t count) {
     const auto known = std::ranges::find_if(
         tries_, [&](const Try& t) { return (psn - t.first.value()).value() < t.count; });
@@ -28,7 +28,7 @@ class RetriesOracle {
       tries_.push_back({psn, count, 1, 1});
     }
   }
-  // The peer has taken in all up to this one.
+  // The peer has acknowledged everything up to this packet.
   void Acknowledged(Psn last) {
     const bool is_progress = !tries_.empty() && !IsBefore(last, tries_.front().first);
     if (!is_progress) return;
@@ -39,7 +39,7 @@ class RetriesOracle {
     }
     for (Try& t : tries_) t.since_answer = t.since_progress = std::min(t.since_answer, 1u);
   }
-  // It was not ready for this one, and has not looked at those behind it.
+  // The peer was not ready for this packet, and has dropped the later ones.
   void NotReady(Psn psn) {
     Acknowledged(psn - 1);
     for (Try& t : tries_) {
@@ -63,8 +63,8 @@ class RetriesOracle {
   struct Try {
     Psn first;
     uint32_t count;
-    uint32_t since_answer;    // sent so often since any answer was about it
-    uint32_t since_progress;  // and since anything before it was acknowledged
+    uint32_t since_answer;    // transmissions since the last response about it
+    uint32_t since_progress;  // and since an acknowledgement of anything before it
   };
 
   static Psn End(const Try& t) { return t.first + t.count; }

@@ -53,7 +53,7 @@ TEST_F(TagsOracleTest, AMessageMayHaveBegunBeforeTheReceiveWasAdded) {
   EXPECT_EQ(findings_.text(), "");
 }
 
-TEST_F(TagsOracleTest, WhatIsPassedOverMustGoToAMessageThatIsUnderWay) {
+TEST_F(TagsOracleTest, APassedOverReceiveMustGoToAMessageInFlight) {
   Add(1, 7);
   Add(2, 7);
   Match(2, 7, /*is_alone=*/false);
@@ -62,7 +62,7 @@ TEST_F(TagsOracleTest, WhatIsPassedOverMustGoToAMessageThatIsUnderWay) {
   EXPECT_EQ(findings_.text(), "tags: a receive was passed over");
 }
 
-TEST_F(TagsOracleTest, WhatIsHeldIsNotTaken) {
+TEST_F(TagsOracleTest, HeldReceivesAreNotTaken) {
   oracle_.Unexpected(7, 0, true, findings_);
   oracle_.Added(1, 7, kAll);
   oracle_.OnStep(true, 1, false, findings_);
@@ -71,7 +71,7 @@ TEST_F(TagsOracleTest, WhatIsHeldIsNotTaken) {
   EXPECT_EQ(findings_.text(), "tags: a message took a receive that is held");
 }
 
-TEST_F(TagsOracleTest, InStepAgainItIs) {
+TEST_F(TagsOracleTest, ReceivesAreActiveWhenInStepAgain) {
   oracle_.Unexpected(7, 0, true, findings_);
   oracle_.Added(1, 7, kAll);
   oracle_.OnStep(true, 1, false, findings_);
@@ -87,7 +87,7 @@ TEST_F(TagsOracleTest, AWrongCountIsSeen) {
   EXPECT_EQ(findings_.text(), "tags: the count of unexpected messages is wrong");
 }
 
-TEST_F(TagsOracleTest, OnlyWhatIsListedMatchesAndIsRemoved) {
+TEST_F(TagsOracleTest, OnlyListedReceivesMatchAndAreRemoved) {
   Add(1, 7);
   oracle_.Removed(1, true, findings_);
   EXPECT_EQ(findings_.text(), "");

@@ -62,6 +62,8 @@ void PagingMemory::CarryOut(const paging::ActionList& actions, Time now) {
       Ready(action);
     } else if (action.verb == Verb::kRefused) {
       Refused(action, now);
+    } else if (action.verb == Verb::kSwappedOut) {
+      ++swap_outs_ended_;
     } else if (action.verb == Verb::kReport) {
       Report(action.report);
     } else {
@@ -92,6 +94,7 @@ void PagingMemory::CarryOutOne(const Action& action, uint32_t index, Time now) {
       return Forget(granule, index);
     case Verb::kReady:
     case Verb::kRefused:
+    case Verb::kSwappedOut:
     case Verb::kReport:
       break;
   }

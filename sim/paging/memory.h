@@ -67,6 +67,7 @@ class PagingMemory {
   [[nodiscard]] bool IsLost(uint32_t granule) const { return granules_[granule].is_lost; }
   [[nodiscard]] uint32_t in_memory() const { return in_memory_; }
   [[nodiscard]] size_t unanswered() const { return wanted_.size(); }
+  [[nodiscard]] uint64_t swap_outs_ended() const { return swap_outs_ended_; }
   [[nodiscard]] uint32_t reports() const { return reports_; }
 
  private:
@@ -114,6 +115,7 @@ class PagingMemory {
   uint64_t last_contents_ = 0;
   uint32_t budget_ = options_.budget;
   uint32_t in_memory_ = 0;
+  uint64_t swap_outs_ended_ = 0;
   uint32_t in_memory_before_ = 0;  // before the input
   paging::StoreReport reported_ = paging::StoreReport::kWell;
   uint32_t reports_ = 0;

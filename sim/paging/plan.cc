@@ -37,6 +37,7 @@ PagingPlan PagingPlan::Draw(uint64_t seed) {
   plan.hints = Trouble(random, 500);
   plan.discards = Trouble(random, 100);
   plan.budgets = Trouble(random, 30);
+  plan.swap_outs = Trouble(random, 50);
   // Four granules per thread must fit at once: see kMinResidency in paging/options.h.
   const uint32_t least = paging::kBudgetMin * (plan.threads < 2 ? 1 : 4);
   plan.options.budget = Between(random, least, least + plan.granules);
@@ -66,6 +67,7 @@ std::string PagingPlan::ToString() const {
   Line(text, "hot", hot);
   Line(text, "hints", hints);
   Line(text, "discards", discards);
+  Line(text, "swap_outs", swap_outs);
   Line(text, "budgets", budgets);
   Line(text, "tickets_max", options.tickets_max);
   Line(text, "writes_max", options.writes_max);

@@ -25,6 +25,7 @@ struct PagingPlan {
   uint32_t hints = 0;       // per goal reached, that the resident set gets a hint
   uint32_t discards = 0;    // per step
   uint32_t budgets = 0;     // per step, that the budget changes
+  uint32_t swap_outs = 0;   // per step, that some granules are to leave
   paging::ResidentSetOptions options;
 
   Duration latency_max = Microseconds(100);  // of the store

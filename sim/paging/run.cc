@@ -116,6 +116,13 @@ void PagingRun::Disturb() {
     resident_set_.SetBudget(budget, now_);
     CarryOut();
   }
+  if (random_.Chance(plan_.swap_outs, 1000)) {
+    const paging::Run run = SomeRun();
+    Note("swap out " + std::to_string(run.first) + "+" + std::to_string(run.count - 1));
+    ++swap_outs_begun_;
+    resident_set_.SwapOut(Ticket(++last_ticket_), run, now_);
+    CarryOut();
+  }
   if (random_.Chance(plan_.outages, 1000)) {
     const auto length = static_cast<int64_t>(random_.Below(random_.Chance(1, 4) ? 60'000 : 2'000));
     store_.FailUntil(now_ + Microseconds(length));
@@ -184,6 +191,9 @@ void PagingRun::RunToTheEnd() {
   const auto is_over = [&] { return plan_.stays_full ? memory_.unanswered() == 0 : IsQuiet(); };
   for (; steps < kTurnsMax && findings_.empty() && !is_over(); ++steps) Step();
   if (steps == kTurnsMax) findings_.Add("paging", "it does not end");
+  if (!plan_.stays_full && memory_.swap_outs_ended() != swap_outs_begun_) {
+    findings_.Add("paging", "granules that are to leave do not, and nothing is under way");
+  }
   Compare();
   memory_.CheckKept();
   if (findings_.empty() && !plan_.stays_full) ReadEverything();

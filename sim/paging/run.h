@@ -67,6 +67,7 @@ class PagingRun {
   uint64_t last_ticket_ = 0;
   uint64_t turns_ = 0;
   uint64_t lost_ = 0;
+  uint64_t swap_outs_begun_ = 0;
   uint64_t digest_ = 0;
   bool is_calm_ = false;
 };

@@ -7,7 +7,7 @@ namespace {
 
 using memory::MemoryError;
 
-TEST(Error, MemoryErrorsBecomeWhatTheVerbsKnow) {
+TEST(Error, MemoryErrorsMapToErrorCodes) {
   EXPECT_EQ(ErrorOf(MemoryError::kLimitReached).code, ErrorCode::kLimit);
   EXPECT_EQ(ErrorOf(MemoryError::kInUse).code, ErrorCode::kInUse);
   EXPECT_EQ(ErrorOf(MemoryError::kNotAuthorized).code, ErrorCode::kNotPermitted);

@@ -103,6 +103,9 @@ struct AdapterOptions {
   // registered.
   bool memory_budget_strict = false;
   std::string swap = "/tmp";
+  // Of a guest: what its budget is never below. All of its managed memory together must get along
+  // with that. 0: no guest.
+  uint64_t memory_floor = 0;
 
   // Called with warnings that cannot wait for TakeWarnings. On the thread of an arena: its swap
   // file is full, failing or working again; the thread that would call TakeWarnings may be waiting

@@ -27,11 +27,11 @@ static_assert(fabric::kEndpointsMax << kNumberBits == 1U << 24);
   return QpNumber(uint32_t{endpoint.value()} << kNumberBits | number);
 }
 
-// Where the queue pairs of a machine are, and how a peer knows: see docs/fabric.md. A value type.
+// Which UDP ports the queue pairs of a machine use; see docs/fabric.md. A value type.
 struct PortMap {
   fabric::EndpointPorts ports = {};
   bool strict = false;
-  // Endpoints of a machine that hear multicast datagrams: each gets a copy.
+  // Endpoints of a machine that receive multicast datagrams: each gets a copy.
   uint32_t multicast_endpoints = 1;
 
   // The UDP port that packets to this queue pair go to.
@@ -39,7 +39,7 @@ struct PortMap {
     const bool is_first = strict || qp == wire::kMulticastQp;
     return is_first ? ports.first : ports.PortOf(EndpointOf(qp));
   }
-  // The one that packets of this queue pair come from; 0 in strict mode, whose peers choose any.
+  // The source port of packets of this queue pair; 0 in strict mode, where peers choose any port.
   [[nodiscard]] uint16_t SourcePortOf(QpNumber qp) const {
     return strict ? uint16_t{0} : ports.PortOf(EndpointOf(qp));
   }

@@ -16,14 +16,14 @@ TEST(PortMap, ThePortFollowsFromTheEndpointInTheQpNumber) {
   }
 }
 
-// Others know one port to send to, and send from any.
+// Other implementations send to one port, from any port.
 TEST(PortMap, StrictModeHasOnePort) {
   const PortMap strict{.strict = true};
   EXPECT_EQ(strict.PortOf(QpNumber(0xAB0'005)), 4'791);
   EXPECT_EQ(strict.SourcePortOf(QpNumber(0xAB0'005)), 0);
 }
 
-TEST(PortMap, ANumberIsAnEndpointAndANumberWithinIt) {
+TEST(PortMap, AQpNumberConsistsOfEndpointAndIndex) {
   const QpNumber qp = MakeQpNumber(fabric::EndpointId(0xABC), 0xDEF);
   EXPECT_EQ(qp, QpNumber(0xABCDEF));
   EXPECT_EQ(EndpointOf(qp), fabric::EndpointId(0xABC));

@@ -24,7 +24,7 @@ std::vector<int> Take(ReadyList<Item>& list) {
   return numbers;
 }
 
-TEST(ReadyList, GivesInOrderAndOnce) {
+TEST(ReadyList, ReturnsEachMarkedObjectOnceInOrder) {
   ReadyList<Item> list;
   Item a(1), b(2), c(3);
   EXPECT_TRUE(list.empty());

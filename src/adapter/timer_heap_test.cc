@@ -33,7 +33,7 @@ TEST(TimerHeap, ShowsTheEarliestFirst) {
   EXPECT_EQ(heap.size(), 0U);
 }
 
-TEST(TimerHeap, ALaterDeadlineIsFoundOutWhenTheOldOneComes) {
+TEST(TimerHeap, ALaterDeadlineTakesEffectWhenTheOldOneIsDue) {
   TimerHeap<Item> heap;
   Item a;
   heap.Set(a, At(10));
@@ -45,7 +45,7 @@ TEST(TimerHeap, ALaterDeadlineIsFoundOutWhenTheOldOneComes) {
   EXPECT_EQ(heap.next(), At(50));
 }
 
-TEST(TimerHeap, AnEarlierDeadlineCountsAtOnce) {
+TEST(TimerHeap, AnEarlierDeadlineTakesEffectAtOnce) {
   TimerHeap<Item> heap;
   Item a, b;
   heap.Set(a, At(10));
@@ -55,7 +55,7 @@ TEST(TimerHeap, AnEarlierDeadlineCountsAtOnce) {
   EXPECT_EQ(heap.size(), 1U);
 }
 
-TEST(TimerHeap, NeverNeedsNoPlace) {
+TEST(TimerHeap, NeverIsNotInTheHeap) {
   TimerHeap<Item> heap;
   Item a;
   heap.Set(a, Time::Never());

@@ -31,6 +31,8 @@ const char* NameOf(ErrorCode code) {
   UNREACHABLE();
 }
 
+Error InvalidError(std::string text) { return {ErrorCode::kInvalid, std::move(text)}; }
+
 Error SystemError(std::string_view what) {
   const int os_error = errno;
   return {ErrorCode::kSystem, std::string(what) + ": " + std::strerror(os_error), os_error};

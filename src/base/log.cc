@@ -57,9 +57,9 @@ void Log(LogLevel level, std::string_view call, std::string_view text) noexcept 
 void CheckLogVariable() noexcept try {
   const std::string_view value = Variable("VERBENA_LOG");
   if (value.empty() || std::ranges::find(kNames, value) != kNames.end()) return;
-  LogOnce("VERBENA_LOG is error, warning, info or debug, and not '" + std::string(value) + "'");
+  LogOnce("VERBENA_LOG must be error, warning, info or debug, not '" + std::string(value) + "'");
 } catch (const std::bad_alloc&) {
-  LogOnce("VERBENA_LOG is error, warning, info or debug");
+  LogOnce("VERBENA_LOG must be error, warning, info or debug");
 }
 
 void LogAlways(std::string_view text) noexcept { WriteLine("", text); }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/interval_map.h"
 
 namespace verbena {
 
@@ -42,6 +43,10 @@ class PageShift {
   unsigned value_;
 };
 
+// The processor's own page, in which the system maps, protects and reports memory.
+inline constexpr PageShift kBasePage{PageShift::kMin};
+inline constexpr uint64_t kPageBytes = kBasePage.bytes();
+
 [[nodiscard]] constexpr uint64_t RoundDown(uint64_t address, PageShift shift) {
   return address & ~shift.mask();
 }
@@ -51,6 +56,12 @@ class PageShift {
   const uint64_t rounded = (address + shift.mask()) & ~shift.mask();
   if (rounded < address) return std::nullopt;
   return rounded;
+}
+
+// The bytes of the base pages that [address, address + length) touches. REQUIRES: some bytes.
+[[nodiscard]] constexpr Interval CoveringPages(uint64_t address, uint64_t length) {
+  CHECK(length > 0);
+  return {RoundDown(address, kBasePage), (address + (length - 1)) | kBasePage.mask()};
 }
 
 // The number of pages that [address, address + length) touches. The range can end at 2^64 but must

@@ -15,10 +15,12 @@ namespace {
 constexpr std::string_view kPrefix = "VERBENA_";
 
 // The names without the prefix.
-constexpr std::array<std::string_view, 13> kKnown = {
-    "DEVICE_FILES", "DEVICE_TREE", "LINK_LAYER", "LOG",    "MEMORY_BUDGET", "MEMORY_BUDGET_STRICT",
-    "PAGE_EVENTS",  "PIN",         "STATS",      "STRICT", "SWAP",          "TRACE",
-    "WINDOWS_ONLY"};
+constexpr std::array<std::string_view, 19> kKnown = {
+    "BROKER",      "CACHE",     "DEVICE_FILES",  "DEVICE_TREE",
+    "GUEST",       "GUEST_MAX", "GUEST_MIN",     "GUEST_WEIGHT",
+    "LINK_LAYER",  "LOG",       "MEMORY_BUDGET", "MEMORY_BUDGET_STRICT",
+    "PAGE_EVENTS", "PIN",       "STATS",         "STRICT",
+    "SWAP",        "TRACE",     "WINDOWS_ONLY"};
 
 bool IsKnown(std::string_view name) {
   return name.starts_with(kPrefix) &&
@@ -37,7 +39,7 @@ bool IsOn(const char* name) {
   const std::string_view value = Variable(name);
   if (value == "1") return true;
   if (!value.empty() && value != "0") {
-    LogOnce(std::string(name) + " is 0 or 1, and not '" + std::string(value) + "'");
+    LogOnce(std::string(name) + " must be 0 or 1, not '" + std::string(value) + "'");
   }
   return false;
 }
@@ -47,6 +49,11 @@ std::string TraceVariable() {
   const size_t at = path.find("%p");
   if (at != std::string::npos) path.replace(at, 2, std::to_string(getpid()));
   return path;
+}
+
+std::string_view RuntimeFolderVariable() {
+  const char* const value = secure_getenv("XDG_RUNTIME_DIR");
+  return value != nullptr ? value : "";
 }
 
 std::vector<std::string> UnknownVariables() {
@@ -62,7 +69,7 @@ std::vector<std::string> UnknownVariables() {
 
 void WarnOfVariables() {
   for (const std::string& name : UnknownVariables()) {
-    LogOnce(name + " means nothing here; verbena run --help lists the variables");
+    LogOnce(name + " is not a variable of Verbena; verbena run --help lists them");
   }
   CheckLogVariable();
   static_cast<void>(IsOn("VERBENA_STATS"));

@@ -19,6 +19,9 @@ namespace verbena {
 // children can each have a trace.
 [[nodiscard]] std::string TraceVariable();
 
+// XDG_RUNTIME_DIR: a folder of the user's own, which lasts until the user logs out.
+[[nodiscard]] std::string_view RuntimeFolderVariable();
+
 // The variables that are set and begin with VERBENA_, but that no code reads: most likely a typing
 // error.
 [[nodiscard]] std::vector<std::string> UnknownVariables();

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t kAtomicSize = 8;
 constexpr uint32_t kReceivesMin = 128;
 constexpr size_t kLatenciesMax = 10'000'000;
-constexpr std::chrono::milliseconds kWarmUp(100);
+constexpr std::chrono::milliseconds kWarmUpTime(100);
 
 // Asked for now and then only: the clock is cheap, but not free.
 constexpr int kPollsPerLook = 16;
@@ -187,7 +187,7 @@ ErrorOr<BenchResult> Bench(Endpoint& endpoint, BenchSpec spec) {
   spec.qps = std::min<uint32_t>(spec.qps, static_cast<uint32_t>(endpoint.qps().size()));
   Stream stream(endpoint, spec);
   ProgressBar progress(Text("%s of %s", NameOf(spec.operation), BytesText(spec.size).c_str()));
-  if (auto done = stream.Run(Clock::now() + kWarmUp, spec.count / 10, progress); !done) {
+  if (auto done = stream.Run(Clock::now() + kWarmUpTime, spec.count / 10, progress); !done) {
     return tl::unexpected(std::move(done.error()));
   }
   stream.Forget();

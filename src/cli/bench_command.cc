@@ -17,7 +17,7 @@
 namespace verbena::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kBenchExamples =
     "Examples:\n"
     "  verbena bench --self                                 everything, on this machine\n"
     "  verbena bench                                        the server\n"
@@ -156,7 +156,7 @@ void AddBenchCommand(Command root, Outcome& outcome) {
       .Within(1, kRequestsMax);
   command.AddFlag("--sleeping-server", options->sleeps,
                   "the server does not poll: its progress thread does the work");
-  command.SetExamples(kExamples);
+  command.SetExamples(kBenchExamples);
   command.SetWork([options, &outcome] { outcome = Run(*options); });
 }
 

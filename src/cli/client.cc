@@ -71,8 +71,8 @@ ErrorOr<void> Client::Connect(ServerRequest request, uint32_t depth,
   const auto peer = HelloFrom(answer->value("hello", nlohmann::json()));
   const auto agreed = NumberAt(*answer, "mtu", static_cast<unsigned>(request.mtu));
   if (!peer || !agreed) {
-    return tl::unexpected(Error{.text = "the server's answer makes no sense; is it the same "
-                                        "version of verbena?"});
+    return tl::unexpected(Error{.text = "the response of the server cannot be read; both ends "
+                                        "need the same version of verbena"});
   }
   return endpoint_->Connect(own, *peer, static_cast<PathMtu>(*agreed), rendezvous_->interface());
 }

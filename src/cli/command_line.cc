@@ -37,9 +37,9 @@ std::string WrongFirstWord(CLI::App& app, const char* word) {
     if (word != nullptr && command->get_name() == word) return "";
     names += (names.empty() ? "" : ", ") + command->get_name();
   }
-  if (word == nullptr) return "which command? there are " + names;
-  if (word[0] != '-') return Text("'%s' is no command; there are ", word) + names;
-  return app.get_option_no_throw(word) != nullptr ? "" : Text("'%s' is no option", word);
+  if (word == nullptr) return "no command given; the commands are " + names;
+  if (word[0] != '-') return Text("'%s' is not a command; the commands are ", word) + names;
+  return app.get_option_no_throw(word) != nullptr ? "" : Text("unknown option '%s'", word);
 }
 
 // Prints the error and returns the exit code.
@@ -61,7 +61,7 @@ CommandOption& CommandOption::Within(uint64_t min, uint64_t max) {
   return Check(("N in [" + range + "]").c_str(), [=](const std::string& text) -> std::string {
     const bool is_negative = text.starts_with('-');
     const auto number = ParseAll<uint64_t>(std::string_view(text).substr(is_negative ? 1 : 0));
-    if (!number) return "'" + text + "' is no whole number; it must be " + range;
+    if (!number) return "'" + text + "' is not a whole number; it must be " + range;
     return is_negative || *number < min || *number > max ? OutOfRange(text, range) : "";
   });
 }
@@ -70,7 +70,7 @@ CommandOption& CommandOption::WithinReal(double min, double max) {
   const std::string range = Text("%g to %g", min, max);
   return Check(("X in [" + range + "]").c_str(), [=](const std::string& text) -> std::string {
     const auto number = ParseAll<double>(text);
-    if (!number) return "'" + text + "' is no number; it must be " + range;
+    if (!number) return "'" + text + "' is not a number; it must be " + range;
     return *number >= min && *number <= max ? "" : OutOfRange(text, range);
   });
 }
@@ -88,6 +88,11 @@ CommandOption& CommandOption::Check(const char* type,
 
 CommandOption& CommandOption::Excludes(const CommandOption& other) {
   option_->excludes(other.option_);
+  return *this;
+}
+
+CommandOption& CommandOption::Require() {
+  option_->required();
   return *this;
 }
 
@@ -118,7 +123,7 @@ CommandOption Command::AddSize(const char* names, uint32_t& value, uint32_t min,
   const std::string range = BytesText(min) + " to " + BytesText(max);
   const auto check = [=](const std::string& size) -> std::string {
     const auto bytes = ParseByteCount(size);
-    if (!bytes) return "'" + size + "' is no size: write 64, 4K or 1M, for example";
+    if (!bytes) return "'" + size + "' is not a size: write 64, 4K or 1M, for example";
     return *bytes < min || *bytes > max ? OutOfRange(size, range) : "";
   };
   return CommandOption(app_->add_option_function<std::string>(names, take, text)
@@ -142,6 +147,11 @@ CommandOption Command::AddChoices(const char* names, std::vector<size_t>& chosen
   return CommandOption(app_->add_option_function<std::vector<std::string>>(names, choose, text)
                            ->type_name("ENUM")
                            ->check(CLI::IsMember(words).description("")));
+}
+
+CommandOption Command::AddList(const char* names, std::vector<std::string>& values,
+                               const char* text) {
+  return CommandOption(app_->add_option(names, values, text)->allow_extra_args(false));
 }
 
 CommandOption Command::AddRest(const char* name, std::vector<std::string>& words,

@@ -33,6 +33,7 @@ class CommandOption {
   CommandOption& OneOf(std::vector<std::string> words);
   // `type` stands for the value in the help; `check` returns an error text, or empty.
   CommandOption& Check(const char* type, std::function<std::string(const std::string&)> check);
+  CommandOption& Require();
   CommandOption& Excludes(const CommandOption& other);
   CommandOption& Needs(const CommandOption& other);
 
@@ -59,6 +60,8 @@ class Command {
   // One or more of `words`; `chosen` are their indices.
   CommandOption AddChoices(const char* names, std::vector<size_t>& chosen,
                            const std::vector<std::string>& words, const char* text);
+  // Can be given several times.
+  CommandOption AddList(const char* names, std::vector<std::string>& values, const char* text);
   // A required word, and all words after it, even those that look like options.
   CommandOption AddRest(const char* name, std::vector<std::string>& words, const char* text);
 

@@ -111,17 +111,17 @@ TEST_F(CommandLineTest, TheProgramSaysWhatIsWrong) {
   for (const auto& [words, text] : std::vector<std::pair<Words, std::string>>{
            {{"cook", "--wine", "water"}, "kitchen cook: --wine: water is no wine"},
            {{"cook", "--course", "tea"}, "tea not in {soup,fish,cake}"},
-           {{"cook", "--size", "x"}, "--size: 'x' is no size: write 64, 4K or 1M, for example"},
+           {{"cook", "--size", "x"}, "--size: 'x' is not a size: write 64, 4K or 1M, for example"},
            {{"cook", "--size", "2M"}, "--size: 2M is out of range: it must be 1 bytes to 1 MiB"},
            {{"cook", "-s", "3", "--count", "0"}, "0 is out of range: it must be 1 to 5000000000"},
            {{"cook", "-s", "3", "--count", "-7"}, "-7 is out of range: it must be 1 to 5000000000"},
-           {{"cook", "-s", "3", "--count", "x"}, "'x' is no whole number; it must be 1 to"},
+           {{"cook", "-s", "3", "--count", "x"}, "'x' is not a whole number; it must be 1 to"},
            {{"cook", "--hours", "-1"}, "-1 is out of range: it must be 0.5 to 24"},
-           {{"cook", "--hours", "soon"}, "'soon' is no number; it must be 0.5 to 24"},
+           {{"cook", "--hours", "soon"}, "'soon' is not a number; it must be 0.5 to 24"},
            {{"cook", "--nonsense"}, "Run kitchen cook --help for more."},
-           {{"bake"}, "kitchen: 'bake' is no command; there are cook"},
+           {{"bake"}, "kitchen: 'bake' is not a command; the commands are cook"},
            {{"--nonsense"}, "Run kitchen --help for more."},
-           {{}, "kitchen: which command? there are cook"}}) {
+           {{}, "kitchen: no command given; the commands are cook"}}) {
     const std::string said = Says(words, kMisuse);
     EXPECT_NE(said.find(text), std::string::npos) << text << " in\n" << said;
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "cli/preload.h"
 
@@ -19,18 +20,16 @@ namespace fs = std::filesystem;
 constexpr const char* kPathCalls = "libverbena-files.so";
 constexpr const char* kTree = "VERBENA_DEVICE_TREE";
 
-Error SystemError(std::string text) { return {ErrorCode::kSystem, std::move(text)}; }
-
 // Has the library write the files, since it knows their contents. Returns their root directory.
 ErrorOr<std::string> WriteFiles(const fs::path& library) {
   constexpr size_t kPathMax = 384;  // kRootMax in preload/calls/redirected.cc
   void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (loaded == nullptr) return Fail(SystemError(dlerror()));
+  if (loaded == nullptr) return Fail(SystemError(0, dlerror()));
   using Write = int(char* out, size_t size);
   auto* const write = reinterpret_cast<Write*>(dlsym(loaded, "verbena_write_device_files"));
-  if (write == nullptr) return Fail(SystemError(library.string() + " is of another version"));
+  if (write == nullptr) return Fail(SystemError(0, library.string() + " is of another version"));
   std::array<char, kPathMax> out{};
-  if (write(out.data(), out.size()) != 0) return Fail(SystemError(out.data()));
+  if (write(out.data(), out.size()) != 0) return Fail(SystemError(0, out.data()));
   return std::string(out.data());
 }
 
@@ -39,9 +38,10 @@ ErrorOr<std::string> WriteFiles(const fs::path& library) {
 ErrorOr<void> ShowDeviceFiles(const fs::path& libraries) {
   const fs::path path_calls = libraries / kPathCalls;
   if (!fs::exists(path_calls)) {
-    return Fail(SystemError("there is no " + path_calls.string() +
-                            "; in a source tree, build it by make build, else install the package "
-                            "again"));
+    return Fail(
+        SystemError(0, "there is no " + path_calls.string() +
+                           "; in a source tree, build it by make build, else install the package "
+                           "again"));
   }
   const auto root = WriteFiles(libraries / "libibverbs.so.1");
   if (!root) return Fail(root.error());

@@ -15,7 +15,7 @@
 namespace verbena::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kDevicesExamples =
     "Examples:\n"
     "  verbena devices\n"
     "  verbena devices --json | jq '.devices[0].gids[].gid'\n";
@@ -128,7 +128,7 @@ void AddDevicesCommand(Command root, Outcome& outcome) {
   Command command = root.AddCommand(
       "devices", "print the device, its GIDs and limits, and the features of the kernel");
   command.AddFlag("--json", *json, "print results as JSON");
-  command.SetExamples(kExamples);
+  command.SetExamples(kDevicesExamples);
   command.SetWork([json, &outcome] { outcome = Run(*json); });
 }
 

@@ -1,4 +1,5 @@
-// verbena: lists devices, pings, measures, runs programs on Verbena, and runs the simulator.
+// verbena: lists devices, pings, measures, runs programs on Verbena, divides memory among guests,
+// and runs the simulator.
 
 #include <cstdio>
 #include <cstdlib>
@@ -23,8 +24,10 @@ int Main(int argc, char** argv) {
   const auto program = ThisProgram(argv[0]);
   AddRunCommand(root, program, outcome);
   AddDevicesCommand(root, outcome);
+  AddCacheCommand(root, outcome);
   AddPingCommand(root, outcome);
   AddBenchCommand(root, outcome);
+  AddBrokerCommand(root, outcome);
   AddSimCommand(root, program.parent_path() / "verbena-sim", outcome);
   CatchInterrupts();
   if (const auto exit_code = line.Run(argc, argv)) return *exit_code;

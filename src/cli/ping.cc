@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kReceives = 4;
-constexpr uint64_t kWarmUp = 100;
+constexpr uint64_t kWarmUpRounds = 100;
 
 // The client side. Messages leave from the first half of its memory and come back into the second.
 class Pinger {
@@ -78,11 +78,11 @@ ErrorOr<Latencies> Ping(const Peer& peer, const PingSpec& spec) {
   Latencies latencies;
   latencies.Reserve(spec.count);
   ProgressBar progress("ping");
-  for (uint64_t i = 0; i < kWarmUp + spec.count && !Interrupted(); ++i) {
+  for (uint64_t i = 0; i < kWarmUpRounds + spec.count && !Interrupted(); ++i) {
     const auto time = pinger.Once(i);
     if (!time && Interrupted()) break;
     if (!time) return tl::unexpected(time.error());
-    if (i >= kWarmUp) latencies.Add(*time);
+    if (i >= kWarmUpRounds) latencies.Add(*time);
     progress.Show(static_cast<double>(i) / static_cast<double>(spec.count));
   }
   return latencies;

@@ -11,7 +11,7 @@
 namespace verbena::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kPingExamples =
     "Examples:\n"
     "  verbena ping --self               both ends on this machine\n"
     "  verbena ping                      the server\n"
@@ -51,7 +51,7 @@ void AddPingCommand(Command root, Outcome& outcome) {
   command.AddOption("-n,--count", options->spec.count, "number of messages")
       .ShowDefault()
       .Within(1, kCountMax);
-  command.SetExamples(kExamples);
+  command.SetExamples(kPingExamples);
   command.SetWork([options, &outcome] { outcome = Run(*options); });
 }
 

@@ -16,6 +16,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "cli/interrupt.h"
 #include "cli/json_text.h"
 
@@ -24,11 +25,6 @@ namespace {
 
 // A longer line does not come from a verbena program.
 constexpr size_t kLineMax = size_t{1} << 20;
-
-tl::unexpected<Error> SystemError(const std::string& what) {
-  return tl::unexpected(
-      Error{.code = ErrorCode::kSystem, .text = what + ": " + std::strerror(errno)});
-}
 
 tl::unexpected<Error> PeerGone() {
   return tl::unexpected(Error{.code = ErrorCode::kSystem,
@@ -123,8 +119,8 @@ ErrorOr<JsonRendezvous> JsonRendezvous::Meet(const std::string& host, uint16_t p
     SendAtOnce(file.get());
     return JsonRendezvous(std::move(file));
   }
-  return SystemError("no server answers at " + host + ", TCP port " + std::to_string(port) +
-                     "; start the server there first");
+  return Fail(SystemError("no server answers at " + host + ", TCP port " + std::to_string(port) +
+                          "; start the server there first"));
 }
 
 ErrorOr<void> JsonRendezvous::Tell(const nlohmann::json& message) {
@@ -142,7 +138,8 @@ ErrorOr<nlohmann::json> JsonRendezvous::Hear() {
   while (end == std::string::npos && heard_.size() < kLineMax) {
     std::array<char, 4'096> part{};
     const ssize_t length = recv(file_.get(), part.data(), part.size(), 0);
-    if (length < 0 && errno == EINTR && Interrupted()) return SystemError("waiting for the peer");
+    if (length < 0 && errno == EINTR && Interrupted())
+      return Fail(SystemError("waiting for the peer"));
     if (length < 0 && errno == EINTR) continue;
     if (length <= 0) return PeerGone();
     heard_.append(part.data(), static_cast<size_t>(length));
@@ -152,7 +149,8 @@ ErrorOr<nlohmann::json> JsonRendezvous::Hear() {
   auto message = FromText(line);
   if (end == std::string::npos || !message.is_object()) {
     return tl::unexpected(
-        Error{.code = ErrorCode::kInvalid, .text = "the other end does not speak as verbena does"});
+        Error{.code = ErrorCode::kInvalid,
+              .text = "the other end does not speak the protocol of verbena ping and bench"});
   }
   heard_.erase(0, end + 1);
   return message;
@@ -181,8 +179,8 @@ uint32_t JsonRendezvous::interface() const {
 ErrorOr<Listener> Listener::Open(uint16_t port) {
   File file = ListenOn(port);
   if (file.get() < 0) {
-    return SystemError("cannot listen on TCP port " + std::to_string(port) +
-                       " (choose another one with --port)");
+    return Fail(SystemError("cannot listen on TCP port " + std::to_string(port) +
+                            " (choose another one with --port)"));
   }
   const uint16_t got = ntohs(AddressOf(file.get(), getsockname).sin6_port);
   return Listener(std::move(file), got);

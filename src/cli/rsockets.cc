@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "cli/preload.h"
 
@@ -22,22 +23,21 @@ std::optional<fs::path> FindSocketCalls() {
   return std::nullopt;
 }
 
-Error SystemError(std::string text) { return {ErrorCode::kSystem, std::move(text)}; }
-
 }  // namespace
 
 ErrorOr<void> UseRsockets(const fs::path& libraries) {
   const fs::path accept4 = libraries / "libverbena-sockets.so";
   if (!fs::exists(accept4)) {
-    return Fail(SystemError("there is no " + accept4.string() +
-                            "; in a source tree, build it by make build, else install the package "
-                            "again"));
+    return Fail(
+        SystemError(0, "there is no " + accept4.string() +
+                           "; in a source tree, build it by make build, else install the package "
+                           "again"));
   }
   const auto socket_calls = FindSocketCalls();
   if (!socket_calls) {
-    return Fail(
-        SystemError("--rsockets needs librspreload.so of rdma-core, which is not "
-                    "installed: on Debian, install the package librdmacm1"));
+    return Fail(SystemError(0,
+                            "--rsockets needs librspreload.so of rdma-core, which is not "
+                            "installed: on Debian, install the package librdmacm1"));
   }
   Preload(accept4);
   Preload(*socket_calls);

@@ -20,6 +20,10 @@
 #include "cli/device_files.h"
 #include "cli/exec.h"
 #include "cli/rsockets.h"
+#include "host/arbiter_options.h"
+#include "host/broker_path.h"
+#include "host/channel.h"
+#include "host/protocol.h"
 #include "verbena/context.h"
 
 namespace verbena::cli {
@@ -43,6 +47,13 @@ struct Choices {
   std::string memory_budget = {};
   bool budget_strict = false;
   std::string swap = {};
+  bool cache = false;
+  std::string cache_bytes = {};
+  std::string guest = {};
+  std::string guest_min = {};
+  std::string guest_max = {};
+  uint32_t guest_weight = 0;  // 0: the default
+  std::string broker = {};
   std::string device_files = {};
   bool rsockets = false;
 };
@@ -72,6 +83,12 @@ void SetUp(const Choices& choices) {
   if (!choices.memory_budget.empty()) Set("VERBENA_MEMORY_BUDGET", choices.memory_budget);
   if (choices.budget_strict) Set("VERBENA_MEMORY_BUDGET_STRICT", "1");
   if (!choices.swap.empty()) Set("VERBENA_SWAP", fs::absolute(choices.swap));
+  if (choices.cache) Set("VERBENA_CACHE", choices.cache_bytes.empty() ? "1" : choices.cache_bytes);
+  if (!choices.guest.empty()) Set("VERBENA_GUEST", choices.guest);
+  if (!choices.guest_min.empty()) Set("VERBENA_GUEST_MIN", choices.guest_min);
+  if (!choices.guest_max.empty()) Set("VERBENA_GUEST_MAX", choices.guest_max);
+  if (choices.guest_weight > 0) Set("VERBENA_GUEST_WEIGHT", std::to_string(choices.guest_weight));
+  if (!choices.broker.empty()) Set("VERBENA_BROKER", fs::absolute(choices.broker));
 }
 
 // The option takes precedence over the variable.
@@ -80,7 +97,7 @@ bool WantsDeviceFiles(const Choices& choices) {
   const char* const variable = std::getenv("VERBENA_DEVICE_FILES");
   const std::string_view choice = variable != nullptr ? variable : "";
   if (!choice.empty() && choice != "on" && choice != "off") {
-    std::cerr << "verbena: VERBENA_DEVICE_FILES is on or off, and not '" << choice << "'\n";
+    std::cerr << "verbena: VERBENA_DEVICE_FILES must be on or off, not '" << choice << "'\n";
   }
   return choice != "off";
 }
@@ -107,6 +124,21 @@ ErrorOr<void> CheckStrictBudget(const Choices& choices) {
   return context ? ErrorOr<void>() : tl::unexpected(context.error());
 }
 
+// Likewise: without a broker the program would find a device that it cannot open.
+ErrorOr<void> CheckBroker(const Choices& choices) {
+  if (choices.guest.empty()) return {};
+  const char* const variable = std::getenv("VERBENA_BROKER");
+  const std::string given = variable != nullptr ? variable : "";
+  const std::string socket = !choices.broker.empty() ? choices.broker
+                             : !given.empty()        ? given
+                                                     : host::DefaultBrokerSocket();
+  const auto channel = host::BrokerChannel::Connect(socket);
+  if (channel) return {};
+  return tl::unexpected(
+      Error{.code = ErrorCode::kSystem,
+            .text = channel.error().text + "; start one by verbena broker --budget SIZE"});
+}
+
 Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::string> program) {
   const auto folder = LibraryFolder(self);
   if (!folder) {
@@ -119,6 +151,7 @@ Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::strin
   const bool has_others = before != nullptr && *before != '\0';
   Set("LD_LIBRARY_PATH", folder->string() + (has_others ? ":" + std::string(before) : ""));
   if (auto done = CheckStrictBudget(choices); !done) return ToOutcome(std::move(done));
+  if (auto done = CheckBroker(choices); !done) return ToOutcome(std::move(done));
   SetUp(choices);
   ShowOrHideDeviceFiles(choices, *folder);
   if (choices.rsockets) {
@@ -134,7 +167,9 @@ constexpr const char* kExamples =
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
     "  VERBENA_WINDOWS_ONLY=1\n"
     "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_MEMORY_BUDGET_STRICT=1\n"
-    "  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_DEVICE_FILES=on|off\n\n"
+    "  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_CACHE=1|SIZE  VERBENA_DEVICE_FILES=on|off\n"
+    "  VERBENA_GUEST=NAME  VERBENA_GUEST_MIN=SIZE  VERBENA_GUEST_MAX=SIZE\n"
+    "  VERBENA_GUEST_WEIGHT=N  VERBENA_BROKER=SOCKET\n\n"
     "Examples:\n"
     "  verbena run -- ibv_devinfo\n"
     "  verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1\n"
@@ -142,14 +177,27 @@ constexpr const char* kExamples =
     "  verbena run -- ucx_info -d\n"
     "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n"
     "  verbena run --rsockets -- iperf3 -s & verbena run --rsockets -- iperf3 -c 127.0.0.1\n"
-    "  verbena run --memory-budget 64M --swap /var/tmp --stats -- ib_read_bw -s 16777216 -q 16\n";
+    "  verbena run --cache --pin --stats -- program_that_registers_each_buffer\n"
+    "  verbena run --memory-budget 64M --swap /var/tmp --stats -- ib_read_bw -s 16777216 -q 16\n"
+    "  verbena broker --budget 256M & verbena run --guest web -- ib_write_bw\n";
 
 // An error text, empty if `text` is a budget.
 std::string CheckBudget(const std::string& text) {
   constexpr uint64_t kBudgetMin = uint64_t{1} << 20;
   const auto bytes = ParseByteCount(text);
-  if (!bytes) return "'" + text + "' is no size: write 64M or 4G, for example";
-  return *bytes < kBudgetMin ? "a memory budget is at least 1M" : "";
+  if (!bytes) return "'" + text + "' is not a size: write 64M or 4G, for example";
+  return *bytes < kBudgetMin ? "the memory budget must be at least 1M" : "";
+}
+
+std::string CheckGuestName(const std::string& text) {
+  if (host::IsGuestName(text)) return "";
+  return "'" + text + "' is no name of a guest: 1 to 31 letters, digits, '.', '_' and '-'";
+}
+
+std::string CheckGuestSize(const std::string& text) {
+  const auto bytes = ParseByteCount(text);
+  if (!bytes) return "'" + text + "' is not a size: write 64M or 4G, for example";
+  return *bytes < host::kGuestMinimum ? "a guest has at least 64K" : "";
 }
 
 // Checked here, because otherwise the program goes on without a budget and warns too late.
@@ -174,21 +222,68 @@ std::string CheckTrace(std::string path) {
   return WhyNoOwnFile(path);
 }
 
-void AddBudgetOptions(Command command, Choices& choices, const CommandOption& pin) {
+CommandOption AddCacheOptions(Command command, Choices& choices) {
+  const CommandOption cache =
+      command.AddFlag("--cache", choices.cache,
+                      "keep memory registered after ibv_dereg_mr, for the next ibv_reg_mr of the "
+                      "same bytes; pays with --pin");
+  command
+      .AddOption("--cache-bytes", choices.cache_bytes,
+                 "how much memory the cache keeps registered, 64M or 4G for example (4G)")
+      .Check("SIZE",
+             [](const std::string& text) {
+               const auto bytes = ParseByteCount(text);
+               return bytes && *bytes > 1 ? std::string()
+                                          : "'" + text + "' is not a size: write 64M, for example";
+             })
+      .Needs(cache);
+  return cache;
+}
+
+CommandOption AddGuestOptions(Command command, Choices& choices, const CommandOption& pin,
+                              const CommandOption& cache) {
+  const CommandOption guest =
+      command
+          .AddOption("--guest", choices.guest,
+                     "run as a guest of this name: a broker (verbena broker) decides how much of "
+                     "the registered memory is in memory; the rest is in a swap file")
+          .Check("NAME", CheckGuestName)
+          .Excludes(pin)
+          .Excludes(cache);
+  command
+      .AddOption("--guest-min", choices.guest_min,
+                 "memory that the guest can always have, at least 64K (4M)")
+      .Check("SIZE", CheckGuestSize)
+      .Needs(guest);
+  command.AddOption("--guest-max", choices.guest_max, "memory that it never exceeds (no limit)")
+      .Check("SIZE", CheckGuestSize)
+      .Needs(guest);
+  command
+      .AddOption("--guest-weight", choices.guest_weight,
+                 "its part of the memory when that is scarce, compared with other guests (100)")
+      .Within(1, host::kWeightMax)
+      .Needs(guest);
+  command.AddOption("--broker", choices.broker, "the socket of the broker").Needs(guest);
+  return guest;
+}
+
+void AddBudgetOptions(Command command, Choices& choices, const CommandOption& pin,
+                      const CommandOption& cache, const CommandOption& guest) {
   const CommandOption budget =
       command
           .AddOption("--memory-budget", choices.memory_budget,
                      "keep at most this much of the registered memory in memory at a time, 64M or "
                      "4G for example; the rest is in a swap file")
           .Check("SIZE", CheckBudget)
-          .Excludes(pin);
+          .Excludes(pin)
+          .Excludes(cache)
+          .Excludes(guest);
   command
       .AddOption(
           "--swap", choices.swap,
           "where the swap file is: a directory, or an existing file, which can serve one region at "
           "a time (/tmp)")
-      .Check("PATH", CheckSwap)
-      .Needs(budget);
+      .Check("PATH", CheckSwap);
   command
       .AddFlag("--memory-budget-strict", choices.budget_strict,
                "fail instead of warning if the budget cannot be kept: do not start the program, or "
@@ -232,7 +327,9 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
   command.AddFlag("--windows-only", state->choices.windows_only,
                   "let peers access memory only through memory windows, not with the keys of "
                   "regions");
-  AddBudgetOptions(command, state->choices, pin);
+  const CommandOption cache = AddCacheOptions(command, state->choices);
+  const CommandOption guest = AddGuestOptions(command, state->choices, pin, cache);
+  AddBudgetOptions(command, state->choices, pin, cache, guest);
   command
       .AddOption("--device-files", state->choices.device_files,
                  "whether the program also finds the device in /sys and /dev, where UCX and "

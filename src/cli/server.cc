@@ -16,7 +16,7 @@ namespace verbena::cli {
 namespace {
 
 // How many polls of nothing there are between two looks at the client: a look is a system call.
-constexpr int kPollsPerLook = 10'000;
+constexpr int kEmptyPollsPerLook = 10'000;
 
 // Of messages that come back each has a place of its own; of others the bytes are not checked.
 uint64_t SlotsOf(const ServerRequest& request) {
@@ -47,8 +47,7 @@ ErrorOr<Server> Server::Welcome(JsonRendezvous& client) {
   if (!heard) return tl::unexpected(heard.error());
   auto request = ServerRequestFrom(heard->value("request", nlohmann::json()));
   const auto peer = HelloFrom(heard->value("hello", nlohmann::json()));
-  if (!request || !peer)
-    return Refuse("a client asked for something that makes no sense, or too much");
+  if (!request || !peer) return Refuse("the request of the client is invalid, or exceeds a limit");
   const auto mtu =
       Context::LargestMtu({.source = client.own_gid(), .destination = client.peer_gid()});
   if (!mtu) return tl::unexpected(mtu.error());
@@ -102,7 +101,7 @@ ErrorOr<void> Server::PollUntilLeft() {
       if (auto done = OnCompletion(one); !done) return done;
     }
     idle = *count > 0 ? 0 : idle + 1;
-    if (idle < kPollsPerLook) continue;
+    if (idle < kEmptyPollsPerLook) continue;
     if (client_->HasNews()) break;
     idle = 0;
   }

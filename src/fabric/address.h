@@ -7,7 +7,7 @@
 
 namespace verbena::fabric {
 
-// Where a socket is. A value type.
+// The address and port of a socket. A value type.
 struct UdpAddress {
   IpAddress ip;
   uint16_t port = 0;

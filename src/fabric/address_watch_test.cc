@@ -7,13 +7,13 @@
 namespace verbena::fabric {
 namespace {
 
-TEST(AddressWatchTest, NothingIsNewAtFirst) {
+TEST(AddressWatchTest, ReportsNoChangeAtFirst) {
   AddressWatch watch;
   EXPECT_GE(watch.fd(), 0);
   EXPECT_FALSE(watch.HasChanged());
 }
 
-TEST(AddressWatchTest, AnAddressThatComesIsNoticedOnce) {
+TEST(AddressWatchTest, ANewAddressIsReportedOnce) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {
     AddressWatch watch;
     network.GiveIpv4(IpAddress::FromIpv4(10, 9, 0, 7));
@@ -22,7 +22,7 @@ TEST(AddressWatchTest, AnAddressThatComesIsNoticedOnce) {
   });
 }
 
-TEST(AddressWatchTest, WhatIsAgainAsItWasIsNoChange) {
+TEST(AddressWatchTest, ARemovedAndRestoredAddressIsNoChange) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {
     network.GiveIpv4(IpAddress::FromIpv4(10, 9, 0, 7));
     AddressWatch watch;

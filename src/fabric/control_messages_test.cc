@@ -34,7 +34,7 @@ std::map<std::pair<int, int>, size_t> HeadersIn(ControlMessages& control) {
 
 using Headers = std::map<std::pair<int, int>, size_t>;
 
-TEST(ControlMessages, SourceOnlyWhenNothingElseIsAsked) {
+TEST(ControlMessages, EncodesOnlyTheSourceByDefault) {
   ControlMessages control;
   control.Encode(SocketFamily::kIpv4, {.from = kIpv4, .to = {}}, 0);
   EXPECT_EQ(HeadersIn(control), (Headers{{{IPPROTO_IP, IP_PKTINFO}, sizeof(in_pktinfo)}}));
@@ -45,7 +45,7 @@ TEST(ControlMessages, SourceOnlyWhenNothingElseIsAsked) {
   }
 }
 
-TEST(ControlMessages, TheUsualSourceIsNotNamedButOnALink) {
+TEST(ControlMessages, TheDefaultSourceIsEncodedOnlyForLinkLocalAddresses) {
   ControlMessages control;
   control.Encode(SocketFamily::kDualStack, {.from = kIpv4, .to = {}, .from_is_usual = true}, 0);
   EXPECT_EQ(HeadersIn(control), Headers{});
@@ -80,7 +80,7 @@ TEST(ControlMessages, AllAtOnceFit) {
 }
 
 // Encode writes a source in the form in which the kernel reports a destination.
-TEST(ControlMessages, ArrivalReadsWhatWasEncoded) {
+TEST(ControlMessages, DecodesWhatWasEncoded) {
   ControlMessages control;
   control.Encode(SocketFamily::kDualStack,
                  {.from = kIpv6, .to = {}, .interface = 3, .traffic_class = 0xB8}, 0);
@@ -91,7 +91,7 @@ TEST(ControlMessages, ArrivalReadsWhatWasEncoded) {
   EXPECT_EQ(arrival.segment_size, 0);
 }
 
-TEST(ControlMessages, NothingIsSaidOfAMessageWithoutThem) {
+TEST(ControlMessages, AMessageWithoutControlMessagesHasDefaults) {
   ControlMessages control;
   EXPECT_EQ(DecodeArrival(MessageWith(control)).to, IpAddress{});
 }

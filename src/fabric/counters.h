@@ -8,7 +8,7 @@
 
 namespace verbena::fabric {
 
-// What went out. A value type.
+// Counters of transmission. A value type.
 struct TransmitCounters {
   uint64_t datagrams = 0;
   uint64_t bytes = 0;
@@ -32,13 +32,13 @@ struct TransmitCounters {
   }
 };
 
-// What came in. A value type.
+// Counters of reception. A value type.
 struct ReceiveCounters {
   uint64_t datagrams = 0;
   uint64_t bytes = 0;
   uint64_t messages = 0;  // groups of datagrams that the kernel handed over as one
   uint64_t system_calls = 0;
-  uint64_t malformed = 0;     // longer than any of ours, or without a destination; dropped
+  uint64_t malformed = 0;     // longer than any RoCE packet, or without a destination; dropped
   uint64_t kernel_drops = 0;  // messages, mostly because the receive buffer was full
 
   ReceiveCounters& operator+=(const ReceiveCounters& other) {

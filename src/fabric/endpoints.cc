@@ -12,12 +12,12 @@
 namespace verbena::fabric {
 namespace {
 
-// Enough on a machine whose endpoints are half taken; on a full one all are tried after them.
+// Enough if half of the endpoints are taken; after that all are tried in order.
 constexpr int kRandomTries = 32;
 
 using Claim = ErrorOr<std::optional<EndpointId>>;
 
-// nullopt if it is taken. Whatever else is wrong is wrong with the next port, too.
+// nullopt if the port is taken. Any other error would occur with the next port, too.
 Claim Try(UdpSocket& socket, const EndpointOptions& options, uint64_t number) {
   const EndpointId id(static_cast<uint16_t>(number));
   auto bound = socket.Bind(options.ports.PortOf(id));
@@ -34,7 +34,7 @@ Claim TryRange(UdpSocket& socket, const EndpointOptions& options, uint64_t begin
   return std::nullopt;
 }
 
-// Any but those of multicast.
+// Any endpoint except those for multicast.
 Claim TryRandom(UdpSocket& socket, const EndpointOptions& options) {
   const uint64_t begin = std::min(options.multicast, options.count);
   const uint64_t end = options.count;
@@ -66,7 +66,7 @@ Claim TryFor(UdpSocket& socket, const EndpointOptions& options) {
   UNREACHABLE();
 }
 
-// "4791, 61001 to 61007" of endpoints 0 to 7.
+// "4791, 61001 to 61007" for endpoints 0 to 7.
 std::string PortsInWords(const EndpointOptions& options, uint32_t begin, uint32_t end) {
   const auto port = [&](uint32_t number) {
     return std::to_string(options.ports.PortOf(EndpointId(static_cast<uint16_t>(number))));

@@ -32,7 +32,7 @@ TEST(Endpoints, EachHasItsPort) {
   EXPECT_EQ(ports.PortOf(EndpointId(4'095)), 65'095);
 }
 
-TEST(Endpoints, TheFirstProcessHasNumber0AndIsSucceededThere) {
+TEST(Endpoints, TheFirstProcessGetsEndpoint0AndFreesIt) {
   EndpointOptions options = With(EndpointUse::kFirst);
   {
     auto first = OpenSocket();
@@ -44,8 +44,8 @@ TEST(Endpoints, TheFirstProcessHasNumber0AndIsSucceededThere) {
   EXPECT_EQ(ClaimEndpoint(third, options), EndpointId(0)) << "free again when its owner is gone";
 }
 
-// What peers send to a process that has died should not meet the next one.
-TEST(Endpoints, TheOthersAreAnywhere) {
+// Packets to a process that has died should not reach the next one.
+TEST(Endpoints, OtherProcessesGetRandomEndpoints) {
   std::set<uint16_t> claimed;
   constexpr uint64_t kTries = 16;
   for (uint64_t seed = 1; seed <= kTries; ++seed) {
@@ -55,7 +55,7 @@ TEST(Endpoints, TheOthersAreAnywhere) {
   EXPECT_GT(claimed.size(), kTries / 2);
 }
 
-TEST(Endpoints, ThoseOfMulticastAreTakenInOrder) {
+TEST(Endpoints, MulticastEndpointsAreTakenInOrder) {
   EndpointOptions options = With(EndpointUse::kMulticast);
   options.multicast = 2;
   auto first = OpenSocket(), second = OpenSocket(), third = OpenSocket();
@@ -69,8 +69,8 @@ TEST(Endpoints, ThoseOfMulticastAreTakenInOrder) {
   EXPECT_NE(refused.error().text.find(ports), std::string::npos) << refused.error().text;
 }
 
-// An endpoint is free for both families or not at all.
-TEST(Endpoints, OneFamilyOccupiesIt) {
+// An endpoint is free only if both families are free.
+TEST(Endpoints, ASocketOfOneFamilyOccupiesAnEndpoint) {
   EndpointOptions options = With(EndpointUse::kMulticast);
   auto ipv4 = UdpSocket::Open({.ipv6 = false}).value();
   EXPECT_EQ(ClaimEndpoint(ipv4, options), EndpointId(0));
@@ -80,8 +80,8 @@ TEST(Endpoints, OneFamilyOccupiesIt) {
   EXPECT_EQ(ClaimEndpoint(another, options), EndpointId(2));
 }
 
-// So does a socket of another program on one address.
-TEST(Endpoints, OneAddressOccupiesIt) {
+// A socket of another program on one address takes it, too.
+TEST(Endpoints, ASocketOnOneAddressOccupiesAnEndpoint) {
   EndpointOptions options = With(EndpointUse::kMulticast);
   const FileDescriptor stranger(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const SocketAddress address(SocketFamily::kIpv4,
@@ -91,7 +91,7 @@ TEST(Endpoints, OneAddressOccupiesIt) {
   EXPECT_EQ(ClaimEndpoint(ours, options), EndpointId(1));
 }
 
-TEST(Endpoints, StrictIsTheFirstOrNone) {
+TEST(Endpoints, StrictModeUsesOnlyEndpoint0) {
   EndpointOptions options = With(EndpointUse::kFirst);
   options.strict = true;
   auto first = OpenSocket();
@@ -105,7 +105,7 @@ TEST(Endpoints, StrictIsTheFirstOrNone) {
   EXPECT_NE(refused.error().text.find("strict mode"), std::string::npos);
 }
 
-// As many as the numbers of queue pairs can name. Those of multicast are left for members.
+// As many as queue pair numbers can express. Those for multicast stay reserved for members.
 void ExpectAllEndpoints(OwnNetwork&) {
   constexpr size_t kOthers = kEndpointsMax - kMulticastEndpoints;
   std::vector<UdpSocket> sockets;

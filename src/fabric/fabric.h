@@ -19,7 +19,7 @@ namespace verbena::fabric {
 
 enum class FlushResult : uint8_t {
   kDone,
-  kBlocked,  // the system's buffer is full; flush again when the socket is writable
+  kBlocked,  // the send buffer is full; flush again when the socket is writable
 };
 
 // An endpoint of this process on a network. Start here.
@@ -28,9 +28,9 @@ enum class FlushResult : uint8_t {
 //   fabric->Flush();
 //   for (const ReceivedDatagram& datagram : fabric->Receive()) ...
 //
-// What is done for each datagram is the same for all networks; what is done for each burst is the
-// network's own (UdpFabric has a socket, the simulator a model). Thread rule: one thread sends and
-// one receives at a time, and they may be different ones; fd() may be waited for by any.
+// The work per datagram is the same for all networks; the work per burst is virtual (UdpFabric has
+// a socket, the simulator a model). Thread rule: one thread sends and one receives at a time,
+// possibly different ones; any thread may wait for fd().
 class Fabric {
  public:
   Fabric(const Fabric&) = delete;
@@ -38,12 +38,12 @@ class Fabric {
   virtual ~Fabric() = default;
 
   [[nodiscard]] EndpointId endpoint() const { return endpoint_; }
-  // Also the source port of all that is sent.
+  // Also the source port of all datagrams.
   [[nodiscard]] uint16_t port() const { return port_; }
-  // Readable when there is something to receive, writable when a blocked Flush may go on.
+  // Readable when there is something to receive, writable when a blocked Flush can continue.
   [[nodiscard]] virtual int fd() const = 0;
 
-  // The sender's; see MessageBatch.
+  // For the sending thread; see MessageBatch.
   [[nodiscard]] std::optional<Reservation> Reserve(const Route& route, size_t size) {
     return batch_.Reserve(route, size);
   }
@@ -53,15 +53,15 @@ class Fabric {
   FlushResult Flush() { return batch_.empty() ? FlushResult::kDone : Send(); }
   [[nodiscard]] virtual TransmitCounters transmit_counters() const = 0;
 
-  // The next datagrams, in the order in which they arrived; none if there are none now. There may
-  // be more. Valid until the next call.
+  // The next datagrams, in the order of arrival; empty if there are none now. There may be more.
+  // Valid until the next call.
   [[nodiscard]] virtual std::span<const ReceivedDatagram> Receive() = 0;
-  // Datagrams have their destination, interface and traffic class from now on; before, none may be
-  // known.
+  // From now on datagrams have their destination, interface and traffic class; before, these may be
+  // unknown.
   virtual void ReportHeaders() = 0;
   [[nodiscard]] virtual ReceiveCounters receive_counters() const = 0;
 
-  // From now on datagrams to this group are received, too; and no longer.
+  // Starts and stops receiving datagrams to this group.
   [[nodiscard]] virtual ErrorOr<void> Join(const IpAddress& group) = 0;
   virtual void Leave(const IpAddress& group) = 0;
 
@@ -69,12 +69,12 @@ class Fabric {
   [[nodiscard]] virtual std::vector<std::string> TakeWarnings() = 0;
 
  protected:
-  // The batch is the derived class's own.
+  // The derived class owns the batch.
   Fabric(EndpointId endpoint, uint16_t port, MessageBatch& batch)
       : endpoint_(endpoint), port_(port), batch_(batch) {}
 
  private:
-  // All that is in the batch, which is not empty.
+  // Sends the batch, which is not empty.
   virtual FlushResult Send() = 0;
 
   const EndpointId endpoint_;

@@ -31,13 +31,13 @@ std::optional<IpAddress> AddressOf(const sockaddr* address) {
   return std::nullopt;
 }
 
-// These are 0 if the interface went away meanwhile.
+// 0 if the interface has disappeared meanwhile.
 uint32_t MtuOf(int fd, const char* interface_name) {
   ifreq request{};
   std::strncpy(request.ifr_name, interface_name, IFNAMSIZ - 1);
   return ioctl(fd, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
 }
-// Not if_nametoindex, which opens a socket of its own, and answers 0 where it cannot.
+// Not if_nametoindex, which opens its own socket, and returns 0 if it cannot.
 uint32_t IndexOf(int fd, const char* interface_name) {
   ifreq request{};
   std::strncpy(request.ifr_name, interface_name, IFNAMSIZ - 1);

@@ -24,27 +24,27 @@ struct LocalAddress {
   friend bool operator==(const LocalAddress&, const LocalAddress&) = default;
 };
 
-// All of them, each once. Those of the loopback interface are last; else in the order of the
-// interfaces' indices, IPv4 first, then by address: the same on every call as long as nothing
-// changes.
+// All addresses, each once, those of the loopback interface last; otherwise in the order of the
+// interface index, IPv4 first, then by address. The order is the same on every call until an
+// address changes.
 [[nodiscard]] ErrorOr<std::vector<LocalAddress>> LocalAddresses();
 
-// The longest IP packet that the way takes as far as the kernel knows; nothing is sent. The kernel
-// learns more from what routers say about datagrams that were too long.
+// The longest IP packet on the path, as far as the kernel knows; nothing is sent. The kernel learns
+// smaller values from ICMP messages of routers.
 [[nodiscard]] ErrorOr<uint32_t> PathMtu(const Route& route);
 
-// The address that datagrams to `to` come from by default; nullopt if there is no route.
+// The default source address of datagrams to `to`; nullopt if there is no route.
 [[nodiscard]] std::optional<IpAddress> UsualSource(const IpAddress& to);
 
-// The same, always asked of the system: the functions above take an answer that still holds from a
-// NetworkCache of the process. Any thread.
+// The same, always from the kernel: the functions above return valid entries of a NetworkCache of
+// the process. Any thread.
 namespace asked {
 [[nodiscard]] ErrorOr<std::vector<LocalAddress>> LocalAddresses();
 [[nodiscard]] ErrorOr<uint32_t> PathMtu(const Route& route);
 [[nodiscard]] std::optional<IpAddress> UsualSource(const IpAddress& to);
 }  // namespace asked
 
-// How much of it is left behind the IP and UDP headers.
+// The bytes that are left after the IP and UDP headers.
 [[nodiscard]] constexpr uint32_t DatagramBytesMax(uint32_t path_mtu, const IpAddress& to) {
   constexpr uint32_t kIpv4 = 20, kIpv6 = 40, kUdp = 8;
   const uint32_t headers = (to.is_ipv4() ? kIpv4 : kIpv6) + kUdp;

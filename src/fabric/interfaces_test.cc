@@ -12,7 +12,7 @@ namespace {
 
 constexpr IpAddress kLoopback = IpAddress::FromIpv4(127, 0, 0, 1);
 
-TEST(LocalAddresses, LoopbackIsThereAndLast) {
+TEST(LocalAddresses, LoopbackIsLast) {
   const auto addresses = LocalAddresses().value();
   const auto first_loopback = std::ranges::find(addresses, true, &LocalAddress::loopback);
   EXPECT_TRUE(std::all_of(first_loopback, addresses.end(),
@@ -25,9 +25,11 @@ TEST(LocalAddresses, LoopbackIsThereAndLast) {
   EXPECT_TRUE(loopback->up);
 }
 
-TEST(LocalAddresses, OrderStays) { EXPECT_EQ(LocalAddresses().value(), LocalAddresses().value()); }
+TEST(LocalAddresses, TheOrderIsStable) {
+  EXPECT_EQ(LocalAddresses().value(), LocalAddresses().value());
+}
 
-TEST(UsualSource, IsWhatTheKernelTakes) {
+TEST(UsualSource, IsTheKernelsChoice) {
   EXPECT_EQ(UsualSource(kLoopback), kLoopback);
   EXPECT_EQ(UsualSource(IpAddress::FromIpv4(127, 0, 0, 9)), kLoopback);
 }

@@ -16,12 +16,12 @@ struct LoopbackLimits {
   size_t bytes = 512 << 10;
 };
 
-// Carries datagrams between queue pairs of one process without a socket. It has the shape of a
-// socket's bursts: reserve and write, then receive; what is received may be answered while it is
-// still in use.
+// Carries datagrams between queue pairs of one process without a socket. It is used like a socket:
+// reserve and write, then receive; responses may be reserved while received datagrams are still in
+// use.
 //
-// Invariant: of the two halves one is being filled and the other is in the receiver's hands; each
-// datagram of a half views that half's own bytes. Memory is allocated in the constructor only. One
+// Invariant: one of the two halves is being filled, and the receiver uses the other; each datagram
+// of a half refers to the bytes of that half. Memory is allocated in the constructor only. One
 // thread at a time.
 class Loopback {
  public:
@@ -29,15 +29,15 @@ class Loopback {
   Loopback(const Loopback&) = delete;
   Loopback& operator=(const Loopback&) = delete;
 
-  // A place for the next datagram, to be written before the next call; nullopt when there is no
-  // room before the next Receive. The sender has `from_port`.
+  // Room for the next datagram, to be written before the next call; nullopt if there is none before
+  // the next Receive. `from_port` is the source port.
   [[nodiscard]] std::optional<Reservation> Reserve(const Route& route, uint16_t from_port,
                                                    size_t size);
 
-  // Takes the last Reserve back. Once for each, before the next call.
+  // Undoes the last Reserve: once for each, before any other call.
   void CancelLast();
 
-  // What was reserved since the last call, in order. Valid until the next call.
+  // The datagrams reserved since the last call, in order. Valid until the next call.
   [[nodiscard]] std::span<const ReceivedDatagram> Receive();
 
   // How many datagrams of up to `size` bytes fit before the next Receive.

@@ -39,7 +39,7 @@ TEST(Loopback, CarriesInOrder) {
   EXPECT_TRUE(loopback.Receive().empty());
 }
 
-TEST(Loopback, AnswersDoNotTouchWhatIsBeingRead) {
+TEST(Loopback, ResponsesDoNotOverwriteReceivedDatagrams) {
   Loopback loopback({.datagrams = 4, .bytes = 100});
   ASSERT_TRUE(Put(loopback, 50, 1));
   for (int value = 1; value < 20; ++value) {
@@ -70,7 +70,7 @@ TEST(Loopback, IsBoundedInBytes) {
   EXPECT_EQ(loopback.room(1), 0u);
 }
 
-TEST(Loopback, WhatIsCancelledDoesNotArrive) {
+TEST(Loopback, ACancelledDatagramDoesNotArrive) {
   Loopback loopback({.datagrams = 2, .bytes = 100});
   ASSERT_TRUE(Put(loopback, 60, 1));
   ASSERT_TRUE(Put(loopback, 40, 2));

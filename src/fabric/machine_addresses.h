@@ -11,8 +11,7 @@
 
 namespace verbena::fabric {
 
-// The addresses of a machine, as far as an adapter asks about them. One thread at a time; any
-// thread asks for fd().
+// The addresses of a machine, as an adapter needs them. One thread at a time, except fd().
 class MachineAddresses {
  public:
   MachineAddresses() = default;
@@ -23,23 +22,23 @@ class MachineAddresses {
   // See LocalAddresses and UsualSource.
   [[nodiscard]] virtual ErrorOr<std::vector<LocalAddress>> All() const = 0;
   [[nodiscard]] virtual std::optional<IpAddress> SourceFor(const IpAddress& to) const = 0;
-  // Whether it is one of them.
+  // Whether the machine has this address.
   [[nodiscard]] virtual bool Has(const IpAddress& address) const = 0;
 
   // Readable when they may have changed; -1 if changes are not reported, which poll() ignores.
   [[nodiscard]] virtual int fd() const = 0;
-  // Since it was last asked. Does not wait.
+  // Since the last call. Does not wait.
   [[nodiscard]] virtual bool HasChanged() = 0;
 };
 
-// Those of this machine.
+// The addresses of this machine, from the kernel.
 class SystemAddresses final : public MachineAddresses {
  public:
   [[nodiscard]] ErrorOr<std::vector<LocalAddress>> All() const override { return LocalAddresses(); }
   [[nodiscard]] std::optional<IpAddress> SourceFor(const IpAddress& to) const override {
     return UsualSource(to);
   }
-  // By asking the system to bind it.
+  // Tries to bind the address.
   [[nodiscard]] bool Has(const IpAddress& address) const override;
   [[nodiscard]] int fd() const override { return watch_.fd(); }
   [[nodiscard]] bool HasChanged() override { return watch_.HasChanged(); }

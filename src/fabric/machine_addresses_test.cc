@@ -6,9 +6,9 @@ namespace verbena::fabric {
 namespace {
 
 constexpr IpAddress kLoopback = IpAddress::FromIpv4(127, 0, 0, 1);
-constexpr IpAddress kElsewhere = IpAddress::FromIpv4(192, 0, 2, 1);  // RFC 5737: of no machine
+constexpr IpAddress kElsewhere = IpAddress::FromIpv4(192, 0, 2, 1);  // RFC 5737: for documentation
 
-TEST(SystemAddressesTest, KnowWhichAreTheirOwn) {
+TEST(SystemAddressesTest, HasKnowsLocalAddresses) {
   const SystemAddresses machine;
   EXPECT_TRUE(machine.Has(kLoopback));
   EXPECT_TRUE(machine.Has(IpAddress::FromIpv4(127, 1, 2, 3))) << "all of 127.0.0.0/8";
@@ -26,7 +26,7 @@ TEST(SystemAddressesTest, KnowTheSourceOfADatagram) {
   EXPECT_EQ(SystemAddresses().SourceFor(kLoopback), kLoopback);
 }
 
-TEST(SystemAddressesTest, HaveNotChangedWithoutNews) {
+TEST(SystemAddressesTest, HasNotChangedWithoutAReport) {
   SystemAddresses machine;
   EXPECT_FALSE(machine.HasChanged());
 }

@@ -40,7 +40,7 @@ TEST_F(MessageBatchTest, DatagramsOfOneSizeAndRouteAreOneMessage) {
   EXPECT_EQ(batch_.messages()[0].bytes.size(), 200u);
 }
 
-TEST_F(MessageBatchTest, OnlyTheLastMayBeSmaller) {
+TEST_F(MessageBatchTest, OnlyTheLastSegmentMayBeSmaller) {
   Reserve(RouteTo(2), 100);
   Reserve(RouteTo(2), 40);
   Reserve(RouteTo(2), 40);
@@ -49,7 +49,7 @@ TEST_F(MessageBatchTest, OnlyTheLastMayBeSmaller) {
   EXPECT_EQ(SegmentsOf(batch_), std::vector<size_t>({2, 1, 1})) << "a larger one never joins";
 }
 
-TEST_F(MessageBatchTest, AnotherRouteASingleOneAndWhatIsSealedStayApart) {
+TEST_F(MessageBatchTest, OtherRoutesSinglesAndSealedMessagesAreSeparate) {
   Reserve(RouteTo(2), 100);
   Reserve(RouteTo(3), 100);
   Route single = RouteTo(3);
@@ -78,7 +78,7 @@ TEST_F(MessageBatchTest, HasRoomUntilItsMessagesAreUsedUp) {
   EXPECT_EQ(batch_.room(100), kLimits.messages);
 }
 
-TEST_F(MessageBatchTest, TheLastOneIsTakenBack) {
+TEST_F(MessageBatchTest, CancelLastRemovesTheLastDatagram) {
   Reserve(RouteTo(2), 100);
   Reserve(RouteTo(2), 40);
   batch_.CancelLast();

@@ -18,7 +18,7 @@ bool Change(const UdpSocket& socket, const IpAddress& group, uint32_t interface,
   const bool ipv4 = group.is_ipv4();
   group_req request{};
   request.gr_interface = interface;
-  // Of its own kind, whatever the socket's: the option's level says which it is.
+  // The option belongs to the family of the group, whatever the family of the socket.
   if (ipv4) {
     sockaddr_in name{};
     name.sin_family = AF_INET;

@@ -7,11 +7,11 @@
 
 namespace verbena::fabric {
 
-// From now on the socket hears datagrams to this group that come in by any interface that works
-// now and has an address of the group's kind. One that comes up later is not among them.
+// The socket receives datagrams to this group on all interfaces that are up and have an address of
+// the group's family. Interfaces that come up later are not included.
 [[nodiscard]] ErrorOr<void> JoinGroup(const UdpSocket& socket, const IpAddress& group);
 
-// And no longer.
+// Ends the membership.
 void LeaveGroup(const UdpSocket& socket, const IpAddress& group);
 
 }  // namespace verbena::fabric

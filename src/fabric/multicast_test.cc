@@ -55,19 +55,19 @@ void ExpectOnlyMembersHear(Pair& pair) {
   EXPECT_FALSE(pair.Arrives());
 }
 
-TEST(MulticastTest, OnlyMembersHearOfIpv4) {
+TEST(MulticastTest, OnlyMembersReceiveIpv4) {
   Pair pair(IpAddress::FromIpv4(127, 0, 0, 1), kIpv4Group, 0);
   ExpectOnlyMembersHear(pair);
 }
 
-TEST(MulticastTest, OnlyMembersHearOfIpv6) {
+TEST(MulticastTest, OnlyMembersReceiveIpv6) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {
     Pair pair(OwnNetwork::kIpv6, kIpv6Group, network.index());
     ExpectOnlyMembersHear(pair);
   });
 }
 
-TEST(MulticastLimitTest, WhatIsNoGroupIsRefusedInWords) {
+TEST(MulticastLimitTest, AUnicastAddressIsRefused) {
   const auto fabric = OpenOrDie({});
   const auto joined = JoinGroup(fabric->socket(), IpAddress::FromIpv4(10, 0, 0, 1));
   ASSERT_FALSE(joined.has_value());

@@ -6,12 +6,12 @@
 
 namespace verbena::fabric {
 
-// A file that the kernel writes a message to when something of the network of these RTMGRP groups
-// changes. Empty where netlink is not permitted.
+// A netlink socket on which the kernel reports changes of these RTMGRP groups. Closed if netlink is
+// not permitted.
 [[nodiscard]] FileDescriptor OpenNetlinkReports(uint32_t groups);
 
-// Takes the messages, without waiting. Returns whether there was one: it says that something may
-// have changed, and what did is for the caller to ask.
+// Reads the messages, without waiting. True if there was one: then something may have changed, and
+// the caller must query it.
 [[nodiscard]] bool TakeNetlinkReports(int fd);
 
 }  // namespace verbena::fabric

@@ -12,10 +12,10 @@
 namespace verbena::fabric {
 namespace {
 
-// Destinations that a process connects to at the same time; more of them are asked about again.
+// Destinations that are cached; further ones are queried again.
 constexpr std::size_t kKeptMax = 32;
 
-// To look which namespace this is takes 6 us, ten times in a connection.
+// Checking the network namespace takes 6 us, and a connection would do so ten times.
 constexpr Duration kSoon = Milliseconds(1);
 
 constexpr uint32_t kGroups =

@@ -16,28 +16,28 @@
 
 namespace verbena::fabric {
 
-// What the system has said about addresses and routes, for as long as the kernel reports no change
-// of an interface, an address or a route: a connection asks a dozen times, and a question that has
-// been answered costs two or three short system calls instead of five to forty. A process that has
-// changed its network namespace, or was forked, asks anew.
+// Caches what the system says about addresses and routes until the kernel reports a change of an
+// interface, an address or a route. A connection makes a dozen queries; a cached one costs two or
+// three short system calls instead of five to forty. A process that has changed its network
+// namespace, or was forked, starts with an empty cache.
 //
 // One thread at a time.
 class NetworkCache {
  public:
-  // As the functions in interfaces.h.
+  // Like the functions in interfaces.h.
   [[nodiscard]] ErrorOr<std::vector<LocalAddress>> Addresses(Time now);
   [[nodiscard]] std::optional<IpAddress> SourceFor(const IpAddress& to, Time now);
-  // What routers say of a way the kernel does not report: an answer is good for kMtuGoodFor.
+  // The kernel does not report path MTUs learned from routers: an entry is valid for kMtuGoodFor.
   [[nodiscard]] ErrorOr<uint32_t> Mtu(const Route& route, Time now);
 
   static constexpr Duration kMtuGoodFor = Milliseconds(250);
 
  private:
-  // Whose network it is. Netlink reports changes of one network namespace.
+  // The network that the cache belongs to. Netlink reports changes of one network namespace.
   struct Origin {
     pid_t process = 0;
     dev_t device = 0;
-    ino_t network = 0;  // 0: not known, and nothing is kept
+    ino_t network = 0;  // 0: unknown, and nothing is cached
 
     friend bool operator==(const Origin&, const Origin&) = default;
   };
@@ -48,14 +48,14 @@ class NetworkCache {
   };
 
   static Origin Here();
-  // Whether the thread has asked before, so short a time ago that it cannot have entered another
-  // network namespace and set that up; nor was the process forked.
+  // Whether the thread made a query so recently that it cannot have entered and set up another
+  // network namespace, and the process was not forked since.
   [[nodiscard]] bool IsSurelyHere(Time now);
-  // Forgets what may have changed. Before each answer, so that none is missed that is asked of the
-  // system afterwards.
+  // Drops entries that may have changed. Called before each query, so that no change is missed
+  // after it.
   void Refresh(Time now);
   void Forget();
-  // Keeps an answer as the newest of a few.
+  // Adds the newest of a few entries.
   template <class Known>
   void Keep(std::deque<Known>& all, Known known) const;
 

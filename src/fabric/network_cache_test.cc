@@ -20,13 +20,13 @@ bool Has(NetworkCache& cache, const IpAddress& ip) {
   return all && std::ranges::any_of(*all, [&](const auto& address) { return address.ip == ip; });
 }
 
-TEST(NetworkCacheTest, IsWhatTheSystemLists) {
+TEST(NetworkCacheTest, ReturnsTheAddressesOfTheSystem) {
   NetworkCache cache;
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(cache.Addresses(Now()).value(), asked::LocalAddresses().value());
 }
 
-TEST(NetworkCacheTest, AnAddressThatComesOrGoesIsSeenAtOnce) {
+TEST(NetworkCacheTest, AnAddressChangeIsSeenAtOnce) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {
     NetworkCache cache;
     EXPECT_FALSE(Has(cache, kAddress));
@@ -49,7 +49,7 @@ TEST(NetworkCacheTest, SourcesAndMtusAreThoseOfTheSystem) {
   }
 }
 
-TEST(NetworkCacheTest, ARouteThatChangesIsSeenAtOnce) {
+TEST(NetworkCacheTest, ARouteChangeIsSeenAtOnce) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {
     NetworkCache cache;
     const IpAddress peer = OwnNetwork::kIpv4Peer;
@@ -59,7 +59,7 @@ TEST(NetworkCacheTest, ARouteThatChangesIsSeenAtOnce) {
   });
 }
 
-TEST(NetworkCacheTest, ManyDestinationsAreAllAnswered) {
+TEST(NetworkCacheTest, MoreDestinationsThanEntriesWork) {
   NetworkCache cache;
   for (int i = 0; i < 200; ++i) {
     const auto to = IpAddress::FromIpv4(127, 0, 0, static_cast<uint8_t>(1 + i % 100));
@@ -67,8 +67,8 @@ TEST(NetworkCacheTest, ManyDestinationsAreAllAnswered) {
   }
 }
 
-// The reports of a parent are not the child's to take.
-TEST(NetworkCacheTest, AParentSeesWhatItsChildHasSeen) {
+// A child does not take the reports of its parent.
+TEST(NetworkCacheTest, AChildDoesNotTakeTheReportsOfItsParent) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {
     NetworkCache cache;
     EXPECT_FALSE(Has(cache, kAddress));
@@ -82,7 +82,7 @@ TEST(NetworkCacheTest, AParentSeesWhatItsChildHasSeen) {
   });
 }
 
-TEST(NetworkCacheTest, InAnotherNetworkAreOtherAddresses) {
+TEST(NetworkCacheTest, AnotherNetworkNamespaceHasItsOwnAddresses) {
   static NetworkCache cache;
   EXPECT_FALSE(Has(cache, kAddress));
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {

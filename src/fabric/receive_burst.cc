@@ -12,7 +12,7 @@
 namespace verbena::fabric {
 namespace {
 
-// What the kernel hands over as one: no more than an IP packet could hold, in no more pieces.
+// Limits of a coalesced message: the bytes of an IP packet, and that many datagrams.
 constexpr size_t kCoalescedBytesMax = 64 << 10;
 constexpr size_t kCoalescedMax = 128;
 
@@ -63,8 +63,8 @@ void ReceiveBurst::BeginStream() {
   is_stream_ = true;
 }
 
-// What is in the socket now may have been coalesced before coalescing was turned off. If there is
-// something, the stream goes on.
+// Datagrams that are in the socket now may have been coalesced before. If there are any, the stream
+// continues.
 void ReceiveBurst::EndStream() {
   lone_calls_ = 0;
   if (can_coalesce_) {
@@ -98,8 +98,8 @@ ReceiveCounters ReceiveBurst::Counters() const {
   return all;
 }
 
-// Whatever the error is, there is nothing now, and the next call says what there is then: an ICMP
-// error that a datagram of ours met is reported once.
+// On any error there is nothing to receive now, and the next call reports what there is: an ICMP
+// error for an earlier datagram is reported once.
 size_t ReceiveBurst::ReceiveMessages() {
   ++counters_.system_calls;
   if (!is_stream_) return ReceiveLone();
@@ -138,7 +138,7 @@ void ReceiveBurst::TakeApart(const mmsghdr& header, const Envelope& envelope) {
   }
   counters_.bytes += rest.size();
   uint8_t segment = 0;
-  do {  // once even for an empty datagram
+  do {  // also once for an empty datagram
     CHECK(datagrams_.size() < datagrams_.capacity());
     const auto bytes = rest.first(std::min(step, rest.size()));
     datagrams_.push_back({.from = *from,

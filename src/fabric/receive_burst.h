@@ -16,47 +16,46 @@
 
 namespace verbena::fabric {
 
-// After a call that found nothing, so many calls in a row must find something before one takes more
-// than one message. The kernel looks in vain for a second one at 0.2 us, which are missed where
-// single datagrams come and go; in a stream a later call takes all that has come.
+// After a call that found nothing, this many calls in a row must find something before a call takes
+// more than one message. Looking for a second message costs the kernel 0.2 us, which matters for
+// single datagrams; in a stream, a later call takes all that have arrived.
 inline constexpr uint64_t kStreak = 2;
 
-// After so many calls in a row that found no two datagrams together, a stream has ended: about half
-// a millisecond.
+// After this many calls in a row without two datagrams together, a stream has ended: about half a
+// millisecond.
 inline constexpr uint64_t kStreamEnd = 1'000;
 
 struct ReceiveLimits {
   size_t messages = 32;
-  // Of a datagram when the kernel hands over single ones; longer ones are dropped. Enough for a
+  // The maximum size of a datagram without coalescing; longer ones are dropped. Enough for a
   // payload of 4 KiB and all headers.
   size_t datagram_bytes = 4'608;
 };
 
-// Receives what has arrived with one system call, and takes apart what the kernel handed over as
-// one.
+// Receives datagrams with one system call, and splits coalesced messages.
 //
-// Streams and lone datagrams want different calls. In a stream the kernel coalesces, and a call
-// takes many messages and what is to be said about each. A lone datagram costs 0.16 us less by
-// recvfrom, which can say nothing beside the bytes: so the kernel must not coalesce then. When a
-// stream has ended it is turned off, and on again when kStreak datagrams were found in a row.
+// Streams and single datagrams need different calls. In a stream the kernel coalesces, and a call
+// takes many messages with their control messages. A single datagram costs 0.16 us less by
+// recvfrom, which returns no control messages, so the kernel must not coalesce then. Coalescing is
+// turned off when a stream has ended, and on again when kStreak datagrams were found in a row.
 //
-// Invariant: headers_[i] points to envelopes_[i] and the i-th buffer, and all but the first used_
-// of them are as the kernel wants them before a call. Memory is allocated in the constructor only.
-// One thread at a time; the socket outlives it.
+// Invariant: headers_[i] points to envelopes_[i] and the i-th buffer, and all except the first
+// used_ are initialized for the next call. Memory is allocated in the constructor only. One thread
+// at a time; the socket outlives it.
 class ReceiveBurst {
  public:
   ReceiveBurst(const UdpSocket& socket, const ReceiveLimits& limits);
   ReceiveBurst(const ReceiveBurst&) = delete;
   ReceiveBurst& operator=(const ReceiveBurst&) = delete;
 
-  // The next datagrams, in the order in which they arrived; none if there are none now. There may
-  // be more. Valid until the next call.
+  // The next datagrams, in the order of arrival; empty if there are none now. There may be more.
+  // Valid until the next call.
   [[nodiscard]] std::span<const ReceivedDatagram> Receive();
 
-  // Something is to be said about every datagram from now on: see UdpSocket::ReportHeaders.
+  // From now on every datagram has control messages: see UdpSocket::ReportHeaders.
   void ExpectHeaders();
 
-  // With what the kernel has counted, which costs a system call.
+  // Includes the counters of the kernel, which costs a system call.
   [[nodiscard]] ReceiveCounters Counters() const;
 
  private:
@@ -67,7 +66,7 @@ class ReceiveBurst {
   };
 
   void Prepare(size_t index);
-  // How many messages were received, into the first buffers.
+  // The number of messages received, into the first buffers.
   size_t ReceiveMessages();
   size_t ReceiveLone();
   void BeginStream();
@@ -82,8 +81,8 @@ class ReceiveBurst {
   std::vector<Envelope> envelopes_;
   std::vector<mmsghdr> headers_;
   size_t used_ = 0;            // by the last call
-  uint64_t streak_ = kStreak;  // calls that found something, since one did not
-  uint64_t lone_calls_ = 0;    // calls that found one datagram at most, and none the last time
+  uint64_t streak_ = kStreak;  // calls in a row that found something
+  uint64_t lone_calls_ = 0;    // calls in a row with at most one datagram, the last with none
   bool is_stream_ = true;
   bool expects_headers_ = false;
   std::vector<ReceivedDatagram> datagrams_;

@@ -15,8 +15,7 @@ namespace {
 
 constexpr IpAddress kLoopback = IpAddress::FromIpv4(127, 0, 0, 1);
 
-// A receiver, and a plain socket of the system that sends to it: what the transmitter does is
-// tested elsewhere.
+// A receiver, and a plain socket that sends to it: the transmitter is tested elsewhere.
 class ReceiveBurstTest : public testing::TestWithParam<bool> {
  protected:
   ReceiveBurstTest() {
@@ -46,7 +45,7 @@ TEST_P(ReceiveBurstTest, NothingThere) {
   EXPECT_EQ(fabric_->receive_counters().messages, 0u);
 }
 
-TEST_P(ReceiveBurstTest, OneCallTakesAllThatThereIs) {
+TEST_P(ReceiveBurstTest, OneCallReceivesAllDatagrams) {
   Open();
   for (size_t i = 0; i < 10; ++i) Send(TestBytes(100 + i, i));
   const auto datagrams = fabric_->Receive();
@@ -64,7 +63,7 @@ TEST_P(ReceiveBurstTest, OneCallTakesAllThatThereIs) {
   EXPECT_EQ(fabric_->receive_counters().bytes, 1'045u);
 }
 
-TEST_P(ReceiveBurstTest, FirstOnesAfterIdleAreTakenAlone) {
+TEST_P(ReceiveBurstTest, TheFirstDatagramsAfterIdleAreReceivedSingly) {
   Open();
   EXPECT_TRUE(fabric_->Receive().empty());
   for (size_t i = 0; i < 6; ++i) Send(TestBytes(10, i));
@@ -108,8 +107,8 @@ TEST_P(ReceiveBurstTest, EmptyDatagramsAreDatagrams) {
   EXPECT_EQ(datagrams[1].bytes.size(), 5u);
 }
 
-// With coalescing there is room for the longest that IP can carry, so none is too long.
-TEST_P(ReceiveBurstTest, TooLongOnesAreDroppedAndCounted) {
+// With coalescing there is room for the longest IP packet, so no datagram is too long.
+TEST_P(ReceiveBurstTest, DatagramsThatAreTooLongAreDroppedAndCounted) {
   Open();
   Send(TestBytes(options_.receive.datagram_bytes, 1));
   Send(TestBytes(options_.receive.datagram_bytes + 1, 2));
@@ -120,8 +119,8 @@ TEST_P(ReceiveBurstTest, TooLongOnesAreDroppedAndCounted) {
   EXPECT_EQ(fabric_->receive_counters().malformed, fabric_->socket().coalescing() ? 0u : 1u);
 }
 
-// What does not fit the kernel's buffer is lost, without harm, and is known.
-TEST_P(ReceiveBurstTest, FloodsAreCutByTheKernel) {
+// Datagrams that do not fit the kernel's buffer are lost and counted.
+TEST_P(ReceiveBurstTest, ExcessDatagramsAreDroppedByTheKernel) {
   options_.socket.receive_buffer_bytes = 16 << 10;
   Open();
   constexpr size_t kSent = 500;
@@ -140,14 +139,14 @@ TEST_P(ReceiveBurstTest, FloodsAreCutByTheKernel) {
   EXPECT_EQ(fabric_->receive_counters().kernel_drops, kSent - received);
 }
 
-// One whose stream has ended.
+// A receiver whose stream has ended.
 class LoneDatagrams : public ReceiveBurstTest {
  protected:
   LoneDatagrams() {
     fabric_ = std::move(*UdpFabric::Open(options_));
     for (uint64_t i = 0; i < kStreamEnd; ++i) EXPECT_TRUE(fabric_->Receive().empty());
   }
-  // In one message, if the kernel cuts it.
+  // As one message, if the kernel segments it.
   void SendCoalesced(size_t segments) const {
     const int size = 100;
     ASSERT_EQ(setsockopt(sender_.get(), IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size)), 0);
@@ -157,7 +156,7 @@ class LoneDatagrams : public ReceiveBurstTest {
 
 INSTANTIATE_TEST_SUITE_P(Offloads, LoneDatagrams, testing::Bool());
 
-TEST_P(LoneDatagrams, AreTakenWhole) {
+TEST_P(LoneDatagrams, AreReceivedWhole) {
   for (size_t i = 0; i < 3; ++i) {
     Send(TestBytes(64 + i, i));
     const auto datagrams = fabric_->Receive();
@@ -169,7 +168,7 @@ TEST_P(LoneDatagrams, AreTakenWhole) {
   EXPECT_EQ(fabric_->receive_counters().malformed, 0u);
 }
 
-// A burst that the sender's kernel did not cut is cut here, and soon taken as a stream.
+// A burst that arrives as one message is split here, and soon received as a stream.
 TEST_P(LoneDatagrams, BecomeAStream) {
   const auto sent = TestBytes(800, 1);
   SendCoalesced(8);
@@ -187,13 +186,13 @@ TEST_P(LoneDatagrams, BecomeAStream) {
   EXPECT_EQ(datagrams.back().segment, GetParam() ? 7 : 0);
 }
 
-TEST_P(LoneDatagrams, TooLongOnesAreDroppedAndCounted) {
+TEST_P(LoneDatagrams, DatagramsThatAreTooLongAreDroppedAndCounted) {
   Send(TestBytes(options_.receive.datagram_bytes + 1, 1));
   EXPECT_EQ(fabric_->Receive().size(), fabric_->socket().coalescing() ? 1u : 0u);
   EXPECT_EQ(fabric_->receive_counters().malformed, fabric_->socket().coalescing() ? 0u : 1u);
 }
 
-TEST_P(ReceiveBurstTest, HeadersAreSeenByThoseWhoAsked) {
+TEST_P(ReceiveBurstTest, HeadersAreReportedOnRequest) {
   fabric_ = std::move(*UdpFabric::Open(options_));
   const int type_of_service = 0xB8;
   ASSERT_EQ(setsockopt(sender_.get(), IPPROTO_IP, IP_TOS, &type_of_service, sizeof(int)), 0);

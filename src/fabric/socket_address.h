@@ -13,13 +13,13 @@ namespace verbena::fabric {
 // The IP versions that a socket can reach.
 enum class SocketFamily : uint8_t {
   kIpv4,       // on kernels without IPv6
-  kDualStack,  // both, by one socket: IPv4 addresses in mapped form
+  kDualStack,  // both, with one socket: IPv4 addresses in mapped form
 };
 
-// An endpoint in the form in which the kernel wants it. A value type.
+// An address in the form of the kernel. A value type.
 class SocketAddress {
  public:
-  // Empty, with room for either family: for the kernel to fill.
+  // Empty, with room for either family, for the kernel to fill.
   SocketAddress() = default;
   // For a socket of `family`. An IPv6 endpoint stays one even for an IPv4 socket, and the kernel
   // then refuses it. `interface` is the zone of a link-local address, else 0.

@@ -8,7 +8,7 @@ namespace {
 constexpr UdpAddress kIpv4{IpAddress::FromIpv4(10, 1, 2, 3), 4791};
 constexpr UdpAddress kIpv6{IpAddress::Ipv6Loopback(), 4792};
 
-TEST(SocketAddress, EndpointsGoThereAndBack) {
+TEST(SocketAddress, EndpointsSurviveARoundTrip) {
   for (const SocketFamily family : {SocketFamily::kIpv4, SocketFamily::kDualStack}) {
     EXPECT_EQ(SocketAddress(family, kIpv4).endpoint(), kIpv4);
     EXPECT_EQ(SocketAddress(family, kIpv6).endpoint(), kIpv6);
@@ -34,7 +34,7 @@ TEST(SocketAddress, PortsAreInTheOrderOfTheWire) {
   EXPECT_EQ(reinterpret_cast<const sockaddr_in*>(address.get())->sin_port, htons(4791));
 }
 
-TEST(SocketAddress, OfAnotherKindIsNoEndpoint) {
+TEST(SocketAddress, AnotherFamilyIsNoEndpoint) {
   SocketAddress address;
   EXPECT_EQ(address.size(), sizeof(sockaddr_in6));
   address.get()->sa_family = AF_UNIX;

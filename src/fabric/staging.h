@@ -30,7 +30,7 @@ class Staging {
     used_ += size;
     return taken;
   }
-  // Takes back what was handed out last.
+  // Returns the bytes that were handed out last.
   void GiveBack(size_t size) {
     CHECK(size <= used_);
     used_ -= size;

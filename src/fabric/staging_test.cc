@@ -17,7 +17,7 @@ TEST(Staging, HandsOutWithoutGaps) {
   EXPECT_EQ(staging.available(), 0u);
 }
 
-TEST(Staging, WhatIsGivenBackIsHandedOutAgain) {
+TEST(Staging, ReturnedBytesAreHandedOutAgain) {
   Staging staging(100);
   const auto kept = staging.Take(10);
   const auto first = staging.Take(30);
@@ -39,7 +39,7 @@ TEST(Staging, LongBurstsBeginAtManyPlaces) {
   for (const std::byte* const place : places) EXPECT_EQ((place - *places.begin()) % 16, 0);
 }
 
-TEST(Staging, ShortBurstsStayWhereTheCacheHasThem) {
+TEST(Staging, ShortBurstsReuseTheSamePlace) {
   Staging staging(10'000);
   const auto first = staging.Take(4'096);
   staging.Clear();

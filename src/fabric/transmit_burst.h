@@ -24,14 +24,14 @@ class TransmitBurst : public MessageBatch {
  public:
   TransmitBurst(const UdpSocket& socket, const TransmitLimits& limits);
 
-  // Sends what was reserved. What the kernel has no room for waits for the next Flush; what it can
-  // never send is dropped and counted.
+  // Sends the reserved datagrams. Those that the kernel has no room for wait for the next Flush;
+  // those that it can never send are dropped and counted.
   FlushResult Flush();
 
   [[nodiscard]] const TransmitCounters& counters() const { return counters_; }
 
  private:
-  // What the kernel wants to see of a message. They stay where they are: headers_ points to them.
+  // The parts of a message that the kernel reads. Never moved, because headers_ points to them.
   struct Envelope {
     SocketAddress to;
     iovec data{};
@@ -39,7 +39,7 @@ class TransmitBurst : public MessageBatch {
   };
 
   void WriteHeaders();
-  // False when the kernel's buffer is full.
+  // False if the send buffer is full.
   bool SendSome();
   int SendMessages(size_t count);
   bool OnError(int code);
@@ -49,8 +49,8 @@ class TransmitBurst : public MessageBatch {
   const SocketFamily family_;
   std::vector<Envelope> envelopes_;
   std::vector<mmsghdr> headers_;
-  size_t first_ = 0;      // of the messages that are not sent
-  bool retried_ = false;  // the first one, after an error that was not its own
+  size_t first_ = 0;      // of the messages not sent yet
+  bool retried_ = false;  // the first message, after an error of an earlier one
   TransmitCounters counters_;
 };
 

@@ -15,7 +15,7 @@ using Ids = std::vector<uint16_t>;
 
 constexpr IpAddress kLoopback = IpAddress::FromIpv4(127, 0, 0, 1);
 
-// Datagrams that go to the sender itself.
+// A fabric that sends datagrams to itself.
 class TransmitBurstTest : public testing::Test {
  protected:
   void Open(const UdpFabricOptions& options) {
@@ -40,7 +40,7 @@ class TransmitBurstTest : public testing::Test {
     return ids;
   }
 
-  // That all came that was staged, with the sizes of `sizes`.
+  // Expects the staged datagrams, with these sizes.
   void ExpectArrival(const std::vector<size_t>& sizes) {
     const auto received = ReceiveAll(*fabric_, sizes.size());
     ASSERT_EQ(received.size(), sizes.size());
@@ -68,7 +68,7 @@ TEST_F(TransmitBurstTest, EqualSizesAreOneMessageAndTheLastMayBeShorter) {
   ExpectArrival(sizes);
 }
 
-TEST_F(TransmitBurstTest, NothingJoinsBehindAShorterOne) {
+TEST_F(TransmitBurstTest, NothingJoinsAfterAShorterDatagram) {
   OpenOffloaded();
   const std::vector<size_t> sizes{1000, 10, 10, 10, 1000};
   EXPECT_EQ(StageAll(sizes), (Ids{0, 1, 0, 1, 0}));
@@ -157,21 +157,21 @@ TEST_F(TransmitBurstTest, RoomEndsWithBytes) {
   EXPECT_FALSE(fabric_->Reserve(route_, 1));
 }
 
-TEST_F(TransmitBurstTest, WhatIsCancelledIsNotSent) {
+TEST_F(TransmitBurstTest, ACancelledDatagramIsNotSent) {
   OpenOffloaded();
   EXPECT_EQ(StageAll({500, 500}), (Ids{0, 1}));
   (void)fabric_->Reserve(route_, 10);
-  fabric_->CancelLast();  // and the message is open again
+  fabric_->CancelLast();  // the message is open again
   EXPECT_EQ(StageAll({500}), (Ids{2}));
   (void)fabric_->Reserve(route_, 600);
-  fabric_->CancelLast();  // a message of its own
+  fabric_->CancelLast();  // its own message
   EXPECT_EQ(StageAll({400}), (Ids{3}));
   EXPECT_EQ(fabric_->Flush(), FlushResult::kDone);
   EXPECT_EQ(counters().messages, 1u);
   ExpectArrival({500, 500, 500, 400});
 }
 
-TEST_F(TransmitBurstTest, NothingToFlushCostsNothing) {
+TEST_F(TransmitBurstTest, AnEmptyFlushMakesNoSystemCall) {
   OpenPlain();
   EXPECT_EQ(fabric_->Flush(), FlushResult::kDone);
   (void)fabric_->Reserve(route_, 10);
@@ -180,9 +180,9 @@ TEST_F(TransmitBurstTest, NothingToFlushCostsNothing) {
   EXPECT_EQ(counters().system_calls, 0u);
 }
 
-// A datagram that cannot be sent does not hold up those behind it.
-// A broadcast without SO_BROADCAST is EACCES, port 0 is EINVAL.
-TEST_F(TransmitBurstTest, DropsWhatTheKernelForbids) {
+// A datagram that cannot be sent does not delay later ones. A broadcast without SO_BROADCAST is
+// EACCES, port 0 is EINVAL.
+TEST_F(TransmitBurstTest, DropsDatagramsThatTheKernelRefuses) {
   OpenPlain();
   const Route good = route_;
 
@@ -199,11 +199,11 @@ TEST_F(TransmitBurstTest, DropsWhatTheKernelForbids) {
   ExpectArrival({100});
 }
 
-TEST_F(TransmitBurstTest, DropsWhatHasNoSource) {
+TEST_F(TransmitBurstTest, DropsDatagramsWithoutALocalSource) {
   OpenPlain();
   const Route good = route_;
   StageAll({100});
-  route_.from = IpAddress::FromIpv4(192, 0, 2, 77);  // RFC 5737; to loopback all the same
+  route_.from = IpAddress::FromIpv4(192, 0, 2, 77);  // RFC 5737; sent to loopback
   (void)Stage(*fabric_, route_, TestBytes(100, 99));
   route_ = good;
   StageAll({100});
@@ -215,7 +215,7 @@ TEST_F(TransmitBurstTest, DropsWhatHasNoSource) {
   ExpectArrival({100, 100});
 }
 
-TEST_F(TransmitBurstTest, DropsTheFamilyThatTheSocketLacks) {
+TEST_F(TransmitBurstTest, DropsDatagramsOfAnUnsupportedFamily) {
   UdpFabricOptions options = TestOptions();
   options.socket.ipv6 = false;
   Open(options);
@@ -225,8 +225,8 @@ TEST_F(TransmitBurstTest, DropsTheFamilyThatTheSocketLacks) {
   EXPECT_EQ(counters().dropped_for(SendDrop::kUnreachable), 1u);
 }
 
-// An ICMP error of the past is reported by the next call, and is none of its datagrams' business.
-TEST_F(TransmitBurstTest, OldErrorsDropNothing) {
+// The next call reports an earlier ICMP error, which does not concern its own datagrams.
+TEST_F(TransmitBurstTest, EarlierIcmpErrorsDropNothing) {
   OpenPlain();
   const int on = 1;
   ASSERT_EQ(setsockopt(fabric_->fd(), IPPROTO_IP, IP_RECVERR, &on, sizeof(on)), 0);

@@ -11,7 +11,7 @@ ErrorOr<std::unique_ptr<UdpFabric>> UdpFabric::Open(const UdpFabricOptions& opti
   if (!socket) return Fail(std::move(socket.error()));
   auto endpoint = ClaimEndpoint(*socket, options.endpoint);
   if (!endpoint) return Fail(std::move(endpoint.error()));
-  // Not make_unique: the constructor is private.
+  // Not make_unique, because the constructor is private.
   return std::unique_ptr<UdpFabric>(new UdpFabric(std::move(*socket), *endpoint, options));
 }
 

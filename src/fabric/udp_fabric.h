@@ -24,10 +24,11 @@ struct UdpFabricOptions {
   ReceiveLimits receive{};
 };
 
-// An endpoint of this process on the machine's networks: its socket, and a burst each way.
+// An endpoint of this process on the machine's networks: its socket, and a burst for each
+// direction.
 //
-// Sends and receives on all addresses of the machine, of IPv4 and IPv6, with at most one system
-// call per burst each way and nothing allocated after Open.
+// Sends and receives on all addresses of the machine, IPv4 and IPv6, with at most one system call
+// per burst and direction, and without allocation after Open.
 class UdpFabric final : public Fabric {
  public:
   [[nodiscard]] static ErrorOr<std::unique_ptr<UdpFabric>> Open(const UdpFabricOptions& options);

@@ -15,7 +15,7 @@ namespace {
 
 enum class Family : uint8_t { kIpv4Socket, kIpv4, kIpv6 };
 
-// Two processes' fabrics in one: by IPv4 or IPv6, with the kernel's offloads or without, on either
+// The fabrics of two processes: with IPv4 or IPv6, with or without the kernel's offloads on either
 // side.
 class UdpFabricTest : public testing::TestWithParam<std::tuple<Family, bool, bool>> {
  protected:
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(All, UdpFabricTest,
                                           testing::Bool(), testing::Bool()),
                          NameOf);
 
-// As the kernel's Soft-RoCE sends. IPv6 does not allow it unless the receiver does.
+// The kernel's Soft-RoCE sends these. IPv6 refuses them unless the receiver permits them.
 TEST_P(UdpFabricTest, TakesDatagramsWithoutAChecksum) {
   const int on = 1;
   const bool is_ipv4_socket = std::get<0>(GetParam()) == Family::kIpv4Socket;
@@ -73,7 +73,7 @@ TEST_P(UdpFabricTest, EachHasAnEndpointAndItsPort) {
   EXPECT_EQ(b_->port(), TestEndpoints().ports.PortOf(b_->endpoint()));
 }
 
-// Sizes as a write of 20 KiB has them, with headers: the first longer, the last shorter.
+// Sizes of a write of 20 KiB with headers: the first is longer, the last shorter.
 TEST_P(UdpFabricTest, BytesArriveInOrder) {
   const std::vector<size_t> sizes{4'128, 4'112, 4'112, 4'112, 4'112, 20, 1, 4'112, 4'112};
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -91,7 +91,7 @@ TEST_P(UdpFabricTest, BytesArriveInOrder) {
   EXPECT_EQ(b_->receive_counters().datagrams, sizes.size());
 }
 
-// The place of a datagram in what the kernel delivers tells its identification.
+// On loopback the position of a datagram in the coalesced message is its identification.
 TEST_P(UdpFabricTest, SegmentIsTheIdentificationOnLoopback) {
   std::vector<uint16_t> ids;
   for (size_t i = 0; i < 10; ++i) {
@@ -107,7 +107,7 @@ TEST_P(UdpFabricTest, SegmentIsTheIdentificationOnLoopback) {
   EXPECT_EQ(b_->receive_counters().messages, whole ? 1u : 10u);
 }
 
-TEST_P(UdpFabricTest, AnswersReturn) {
+TEST_P(UdpFabricTest, ResponsesReturn) {
   ASSERT_TRUE(Stage(*a_, RouteTo(*b_), TestBytes(64, 1)));
   ASSERT_EQ(a_->Flush(), FlushResult::kDone);
   const auto request = ReceiveAll(*b_, 1);
@@ -120,8 +120,8 @@ TEST_P(UdpFabricTest, AnswersReturn) {
   EXPECT_EQ(answer[0].bytes, TestBytes(32, 2));
 }
 
-TEST_P(UdpFabricTest, FloodLosesOnlyWhatDoesNotFit) {
-  constexpr size_t kCount = 6'000;  // 24 MiB; the buffer has 8 at most
+TEST_P(UdpFabricTest, AFloodLosesOnlyWhatDoesNotFit) {
+  constexpr size_t kCount = 6'000;  // 24 MiB; the buffer has at most 8
   for (size_t sent = 0; sent < kCount;) {
     if (Stage(*a_, RouteTo(*b_), TestBytes(4'112, sent % 64))) {
       ++sent;
@@ -162,7 +162,7 @@ TEST(UdpFabric, OneBurstCarriesBothFamilies) {
   EXPECT_EQ(fabric->receive_counters().system_calls, 1u);
 }
 
-TEST(UdpFabric, StrictRefusalIsInWords) {
+TEST(UdpFabric, TheErrorOfStrictModeNamesThePort) {
   UdpFabricOptions options = TestOptions();
   const auto first = OpenOrDie(options);
   options.endpoint.strict = true;

@@ -16,7 +16,7 @@ struct Setting {
   const char* name;
 };
 
-// Without one of these a datagram would be of no use: its ICRC could not be known.
+// Without one of these the ICRC of a datagram could not be predicted.
 constexpr Setting kIpv4Settings[] = {
     {IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER"},
 };
@@ -71,9 +71,9 @@ ErrorOr<void> UdpSocket::Configure() {
   if (family_ == SocketFamily::kDualStack) {
     if (auto done = SetAll(fd(), kIpv6Settings); !done) return done;
   }
-  // The ICRC makes a checksum needless, and other RoCEv2 senders (the kernel's) leave it out.
+  // RoCEv2 needs no checksum, because of the ICRC, and some senders (the kernel's) omit it.
   if (family_ == SocketFamily::kDualStack) Set(fd(), IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
-  // Groups that others of this machine have joined are not ours; what comes of them is dropped.
+  // Does not receive groups that other sockets of this machine have joined.
   Set(fd(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
   Set(fd(), IPPROTO_IPV6, kIpv6MulticastAll, 0);
   return {};
@@ -90,14 +90,15 @@ void UdpSocket::ReportHeaders() {
 }
 
 void UdpSocket::EnableOffloads() {
-  // Size 0 changes nothing: the size comes with each message. It asks whether the option is known.
+  // Size 0 has no effect, because the size comes with each message: tests whether the option is
+  // known.
   segmentation_ = Set(fd(), IPPROTO_UDP, UDP_SEGMENT, 0);
   coalescing_ = Set(fd(), IPPROTO_UDP, UDP_GRO, 1);
 }
 
 void UdpSocket::SizeBuffer(int option, uint32_t wanted, const char* name, const char* limit) {
   Set(fd(), SOL_SOCKET, option, static_cast<int>(wanted));
-  int doubled = 0;  // the kernel shows twice what it grants: the rest is for its own overhead
+  int doubled = 0;  // the kernel reports twice the size, for its own overhead
   socklen_t size = sizeof(doubled);
   getsockopt(fd(), SOL_SOCKET, option, &doubled, &size);
   const uint32_t granted = static_cast<uint32_t>(doubled) / 2;

@@ -36,7 +36,7 @@ TEST(UdpSocket, OffloadsOnlyWhenAskedFor) {
   const auto plain = UdpSocket::Open({.offloads = false}).value();
   EXPECT_FALSE(plain.segmentation());
   EXPECT_FALSE(plain.coalescing());
-  // What this kernel can is not ours to say, but the socket must say the same as the kernel.
+  // The features depend on the kernel, but the socket must report what the kernel does.
   const auto offloaded = UdpSocket::Open({}).value();
   int zero = 0;
   EXPECT_EQ(offloaded.segmentation(),
@@ -46,14 +46,14 @@ TEST(UdpSocket, OffloadsOnlyWhenAskedFor) {
   }
 }
 
-TEST(UdpSocket, BuffersThatAreGrantedNeedNoNote) {
+TEST(UdpSocket, GrantedBuffersCauseNoWarning) {
   const auto socket =
       UdpSocket::Open({.send_buffer_bytes = 8 << 10, .receive_buffer_bytes = 8 << 10});
   EXPECT_EQ(OptionOf(*socket, SOL_SOCKET, SO_RCVBUF), 16 << 10);
   EXPECT_TRUE(socket->warnings().empty());
 }
 
-TEST(UdpSocket, BuffersThatAreClippedAreSaid) {
+TEST(UdpSocket, ClippedBuffersCauseAWarning) {
   constexpr uint32_t kAbsurd = 1 << 30;
   const auto socket =
       UdpSocket::Open({.send_buffer_bytes = 8 << 10, .receive_buffer_bytes = kAbsurd}).value();

@@ -1,4 +1,5 @@
-// What the kernel makes of our datagrams on an interface of the usual MTU: needs root.
+// The packets that the kernel sends for our datagrams on an interface with the usual MTU: needs
+// root.
 
 #include <algorithm>
 #include <cstring>
@@ -40,7 +41,7 @@ bool IsUdp(const Packet& packet) {
   return static_cast<uint8_t>(packet[IsIpv4(packet) ? 9 : 6]) == kUdp;
 }
 
-// What was sent, without what IPv6 says by itself.
+// The packets sent, without IPv6's own messages.
 std::vector<Packet> ReadUdp(const OwnNetwork& network) {
   std::vector<Packet> packets;
   while (auto packet = network.Read()) {
@@ -68,8 +69,8 @@ UdpFabricOptions Options(bool offloads) {
   return options;
 }
 
-// Three full datagrams and a shorter one on each route; every byte of their headers that the ICRC
-// covers must be as it was promised.
+// Three full datagrams and a shorter one on each route; every header byte that the ICRC covers must
+// be as predicted.
 void ExpectPredictableHeaders(const OwnNetwork& network, bool offloads) {
   const auto fabric = OpenOrDie(Options(offloads));
   const std::vector<size_t> sizes{1'072, 1'072, 1'072, 60};
@@ -107,8 +108,8 @@ TEST(WireImage, HeadersArePredictableOffloaded) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) { ExpectPredictableHeaders(network, true); });
 }
 
-// The peer that returns every packet: addresses swapped, ports are equal.
-TEST(WireImage, AnswersArrive) {
+// A peer that returns every packet, with swapped addresses and equal ports.
+TEST(WireImage, ResponsesArrive) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {
     const auto fabric = OpenOrDie(Options(true));
     for (const Route& route : {kIpv4Route, kIpv6Route}) {
@@ -130,14 +131,14 @@ TEST(WireImage, AnswersArrive) {
   });
 }
 
-TEST(WireImage, WhatIsTooLongIsDroppedAndCounted) {
+TEST(WireImage, DatagramsAboveTheMtuAreDroppedAndCounted) {
   for (const bool offloads : {false, true}) {
     RUN_IN_OWN_NETWORK(kIp, [offloads](OwnNetwork& network) {
       const auto fabric = OpenOrDie(Options(offloads));
       const size_t fits = DatagramBytesMax(OwnNetwork::kMtu, kIpv4Route.to.ip);
       ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(fits + 1, 0)));
       ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(fits + 1, 1)));
-      ASSERT_TRUE(Stage(*fabric, kIpv6Route, TestBytes(fits, 2)));  // its header is longer
+      ASSERT_TRUE(Stage(*fabric, kIpv6Route, TestBytes(fits, 2)));  // the IPv6 header is longer
       ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(fits, 3)));
       EXPECT_EQ(fabric->Flush(), FlushResult::kDone);
       EXPECT_EQ(fabric->transmit_counters().dropped_for(SendDrop::kTooLong), 3u);
@@ -149,7 +150,7 @@ TEST(WireImage, WhatIsTooLongIsDroppedAndCounted) {
   }
 }
 
-// ICMP "fragmentation needed" (RFC 1191 §4), as a router would answer `packet`.
+// ICMP "fragmentation needed" (RFC 1191 section 4), as a router would send for `packet`.
 Packet FragmentationNeeded(const Packet& packet, uint16_t mtu) {
   constexpr size_t kIcmp = kIpv4HeaderSize;
   constexpr size_t kQuote = kIcmp + 8;
@@ -168,7 +169,7 @@ Packet FragmentationNeeded(const Packet& packet, uint16_t mtu) {
   return answer;
 }
 
-TEST(WireImage, RoutersAreListenedTo) {
+TEST(WireImage, IcmpFragmentationNeededIsHonoured) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {
     const auto fabric = OpenOrDie(Options(true));
     ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(1'200, 1)));
@@ -180,7 +181,7 @@ TEST(WireImage, RoutersAreListenedTo) {
     ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(1'200, 2)));
     ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(972, 3)));
     EXPECT_EQ(fabric->Flush(), FlushResult::kDone);
-    // Both were in one message, and the kernel judges it by its first datagram.
+    // Both were in one message, and the kernel checks the first datagram of it.
     EXPECT_EQ(fabric->transmit_counters().dropped_for(SendDrop::kTooLong), 2u);
     ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(972, 4)));
     EXPECT_EQ(fabric->Flush(), FlushResult::kDone);
@@ -199,12 +200,12 @@ TEST(WireImage, NoRouteIsUnreachable) {
 }
 
 // The kernel holds datagrams until it knows the peer's Ethernet address, and counts them against
-// the send buffer: a Flush stops in the middle, and the next one goes on there.
+// the send buffer: a Flush stops in the middle, and the next one continues there.
 constexpr size_t kEthernetHeaderSize = 14;
 
 bool IsArp(const Packet& frame) { return Load16(frame, 12) == 0x0806; }
 
-// The answer to an ARP request (RFC 826): "that is me", with an address of our making.
+// The reply to an ARP request (RFC 826), with an invented address.
 Packet ArpReply(const Packet& request) {
   Packet reply = request;
   const std::byte mac[6] = {std::byte{2}, {}, {}, {}, {}, std::byte{2}};
@@ -224,10 +225,10 @@ bool AnswerArp(const OwnNetwork& network) {
   return false;
 }
 
-TEST(WireImage, BlockedFlushGoesOnWhereItStopped) {
+TEST(WireImage, ABlockedFlushContinuesWhereItStopped) {
   RUN_IN_OWN_NETWORK(kEthernet, [](OwnNetwork& network) {
     UdpFabricOptions options = Options(false);
-    options.socket.send_buffer_bytes = 1;  // the least that the kernel allows
+    options.socket.send_buffer_bytes = 1;  // the kernel's minimum
     const auto fabric = OpenOrDie(options);
     constexpr size_t kCount = 40;
     for (size_t i = 0; i < kCount; ++i) {
@@ -239,7 +240,7 @@ TEST(WireImage, BlockedFlushGoesOnWhereItStopped) {
     EXPECT_LT(sent_first, kCount);
     EXPECT_EQ(fabric->Flush(), FlushResult::kBlocked) << "nothing has changed";
     EXPECT_EQ(fabric->transmit_counters().datagrams, sent_first);
-    // What comes meanwhile queues up behind it.
+    // Later datagrams queue up after it.
     ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(500, kCount)));
 
     ASSERT_TRUE(AnswerArp(network));

@@ -36,8 +36,8 @@ int ErrnoOf(const Error& error) {
 }
 
 int Failed(std::string_view call, const Error& error) noexcept {
-  // The program gets a number only. A limit can be raised by its user, who should know. Memory
-  // that is not mapped is the program's affair: some try whether it is.
+  // The program only gets a number. A limit is a warning, because the user can raise it. Unmapped
+  // memory is not, because some programs register memory to find out whether it is mapped.
   const bool limit = error.code == ErrorCode::kLimit ||
                      (error.code == ErrorCode::kSystem && error.os_error != EFAULT);
   Log(limit ? LogLevel::kWarning : LogLevel::kDebug, call, error.text);
@@ -70,7 +70,7 @@ std::nullptr_t UnsupportedNull(std::string_view call) noexcept {
   return nullptr;
 }
 
-// Any other exception is a bug of ours, and ends the process here.
+// Any other exception is a bug of Verbena, and ends the process here.
 int Thrown(std::string_view call) noexcept {
   int error = ENOMEM;
   try {

@@ -11,31 +11,31 @@
 
 namespace verbena::ibverbs {
 
-// Why an argument is refused.
+// An error of an argument.
 [[nodiscard]] inline Error Invalid(std::string text) {
   return {ErrorCode::kInvalid, std::move(text)};
 }
 
-// Why what is known is not done.
+// An error of something that the verbs define and Verbena does not support.
 [[nodiscard]] inline Error NotOffered(std::string text) {
   return {ErrorCode::kNotSupported, std::move(text)};
 }
 
-// The error number that the verbs have for a failure; what the system refused has the system's own.
+// The error number of the verbs for a failure; an error of the system keeps the system's number.
 [[nodiscard]] int ErrnoOf(ErrorCode code);
 [[nodiscard]] int ErrnoOf(const Error& error);
 
-// The verbs fail in two ways: some return the error number, others set errno and return null. Both
-// say why on the log, as a warning if a limit was met and for debugging otherwise.
+// Some verbs return the error number, others set errno and return null. Both functions log the
+// reason, as a warning if a limit was reached and as a debug message otherwise.
 [[nodiscard]] int Failed(std::string_view call, const Error& error) noexcept;
 
-// 0 if a request was posted. Otherwise its number, and the log says which argument is wrong.
+// 0 if a request was posted. Otherwise the error number; the log says which argument is wrong.
 [[nodiscard]] int Posted(std::string_view call, const PostResult& result) noexcept;
 
-// For those that return a pointer: Null("ibv_create_cq", error).
+// For calls that return a pointer: Null("ibv_create_cq", error).
 [[nodiscard]] std::nullptr_t Null(std::string_view call, const Error& error) noexcept;
 
-// What is not offered here: EOPNOTSUPP, said once a call.
+// EOPNOTSUPP for calls that are not supported; logged once per call.
 [[nodiscard]] int Unsupported(std::string_view call) noexcept;
 [[nodiscard]] int UnsupportedFd(std::string_view call) noexcept;
 [[nodiscard]] std::nullptr_t UnsupportedNull(std::string_view call) noexcept;
@@ -54,7 +54,7 @@ namespace verbena::ibverbs {
 [[nodiscard]] int Thrown(std::string_view call) noexcept;
 [[nodiscard]] std::nullptr_t ThrownNull(std::string_view call) noexcept;
 
-// For the verbs that return -1, with the number in errno.
+// For calls that return -1 and set errno.
 [[nodiscard]] inline int MinusOne(int error) noexcept {
   errno = error;
   return -1;

@@ -19,7 +19,7 @@ TEST(FailureTest, EveryCodeHasItsNumber) {
   EXPECT_EQ(ErrnoOf(ErrorCode::kOverflow), EOVERFLOW);
 }
 
-TEST(FailureTest, WhatTheSystemRefusedHasTheSystemsNumber) {
+TEST(FailureTest, SystemErrorsKeepTheirNumber) {
   EXPECT_EQ(ErrnoOf(Error{ErrorCode::kSystem, "eventfd", EMFILE}), EMFILE);
   EXPECT_EQ(ErrnoOf(Error{ErrorCode::kSystem, "unknown"}), EIO);
   EXPECT_EQ(ErrnoOf(Error{ErrorCode::kLimit, "no port left", EADDRNOTAVAIL}), EADDRNOTAVAIL);
@@ -29,7 +29,7 @@ TEST(FailureTest, WhatTheSystemRefusedHasTheSystemsNumber) {
   EXPECT_EQ(ErrnoOf(error), ENFILE);
 }
 
-TEST(FailureTest, IsReturnedOrLeftInErrno) {
+TEST(FailureTest, TheNumberIsReturnedOrSetInErrno) {
   errno = 0;
   EXPECT_EQ(Failed("ibv_x", {ErrorCode::kInUse, "words"}), EBUSY);
   errno = 0;
@@ -37,7 +37,7 @@ TEST(FailureTest, IsReturnedOrLeftInErrno) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST(FailureTest, ALimitIsAWarningAndTheRestIsForDebugging) {
+TEST(FailureTest, ALimitIsAWarningAndOtherErrorsAreDebugMessages) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(Failed("ibv_x", {ErrorCode::kLimit, "too many"}), ENOMEM);
   EXPECT_EQ(Failed("ibv_x", {ErrorCode::kInvalid, "wrong"}), EINVAL);
@@ -51,7 +51,7 @@ TEST(FailureTest, APostHasTheNumberOfItsReason) {
   EXPECT_EQ(Posted("ibv_x", tl::unexpected(PostError{PostReason::kTooManySges})), EINVAL);
 }
 
-TEST(FailureTest, WhatIsNotOfferedIsSaidOnce) {
+TEST(FailureTest, UnsupportedCallsAreLoggedOnce) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(Unsupported("ibv_never_heard_of"), EOPNOTSUPP);
   errno = 0;

@@ -1,11 +1,13 @@
 #include "ibverbs/settings.h"
 
+#include <charconv>
 #include <string>
 #include <string_view>
 
 #include "base/byte_count.h"
 #include "base/log.h"
 #include "base/variables.h"
+#include "verbena/registration_cache.h"
 
 namespace verbena::ibverbs {
 namespace {
@@ -13,7 +15,7 @@ namespace {
 LinkLayer LinkLayerOf(std::string_view value) {
   if (value == "ib") return LinkLayer::kInfiniband;
   if (!value.empty() && value != "roce") {
-    LogOnce("VERBENA_LINK_LAYER is roce or ib, and not '" + std::string(value) + "'");
+    LogOnce("VERBENA_LINK_LAYER must be roce or ib, not '" + std::string(value) + "'");
   }
   return LinkLayer::kRoce;
 }
@@ -23,32 +25,83 @@ uint64_t BudgetOf(std::string_view value) {
   if (value.empty()) return 0;
   const auto bytes = ParseByteCount(value);
   if (bytes && (*bytes == 0 || *bytes >= kBudgetMin)) return *bytes;
-  LogOnce("VERBENA_MEMORY_BUDGET is a size like 64M, of 1M at least, and not '" +
+  LogOnce("VERBENA_MEMORY_BUDGET must be a size of at least 1M, such as 64M, not '" +
           std::string(value) + "'");
   return 0;
 }
 
 // Pinning is off under a memory budget: locked pages cannot be evicted.
-bool PinUnless(uint64_t budget) {
+bool PinUnless(bool has_budget) {
   if (!IsOn("VERBENA_PIN")) return false;
-  if (budget > 0) LogOnce("VERBENA_PIN is left out, because VERBENA_MEMORY_BUDGET is set");
-  return budget == 0;
+  if (has_budget) LogOnce("VERBENA_PIN is ignored, because there is a memory budget");
+  return !has_budget;
+}
+
+// 0 if it is not set, or no size.
+uint64_t SizeOf(const char* name) {
+  const std::string_view value = Variable(name);
+  if (value.empty()) return 0;
+  const auto bytes = ParseByteCount(value);
+  if (bytes) return *bytes;
+  LogOnce(std::string(name) + " must be a size like 64M, not '" + std::string(value) + "'");
+  return 0;
+}
+
+uint32_t WeightOf(std::string_view value) {
+  if (value.empty()) return 0;
+  uint32_t weight = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), weight);
+  if (error == std::errc() && end == value.data() + value.size() && weight > 0) return weight;
+  LogOnce("VERBENA_GUEST_WEIGHT must be a number of at least 1, not '" + std::string(value) + "'");
+  return 0;
+}
+
+// The budget of a guest is the broker's to set.
+uint64_t BudgetUnless(bool is_guest) {
+  const std::string_view value = Variable("VERBENA_MEMORY_BUDGET");
+  if (!is_guest) return BudgetOf(value);
+  if (!value.empty()) LogOnce("VERBENA_MEMORY_BUDGET is ignored, because VERBENA_GUEST is set");
+  return 0;
+}
+
+// "1" is the default size. Regions under a memory budget are the budget's, so there is no cache.
+uint64_t CacheBytesOf(std::string_view value, bool has_budget) {
+  if (value.empty() || value == "0") return 0;
+  if (has_budget) {
+    LogOnce("VERBENA_CACHE is ignored, because there is a memory budget");
+    return 0;
+  }
+  if (value == "1") return CacheOptions{}.bytes_max;
+  if (const auto bytes = ParseByteCount(value); bytes && *bytes > 1) return *bytes;
+  LogOnce("VERBENA_CACHE must be 0, 1 or a size like 64M, not '" + std::string(value) + "'");
+  return 0;
 }
 
 }  // namespace
 
 Settings Settings::FromEnvironment() {
   WarnOfVariables();  // also to a program that opens no device
-  const uint64_t budget = BudgetOf(Variable("VERBENA_MEMORY_BUDGET"));
+  const std::string_view guest = Variable("VERBENA_GUEST");
+  const uint64_t budget = BudgetUnless(!guest.empty());
+  const bool has_budget = budget > 0 || !guest.empty();
+  const uint64_t cache_bytes = CacheBytesOf(Variable("VERBENA_CACHE"), has_budget);
+  const bool pin = PinUnless(has_budget);
   return {.link_layer = LinkLayerOf(Variable("VERBENA_LINK_LAYER")),
           .trace = TraceVariable(),
           .strict = IsOn("VERBENA_STRICT"),
-          .pin = PinUnless(budget),
-          .page_events = IsOn("VERBENA_PAGE_EVENTS"),
+          .pin = pin,
+          // Memory that is unmapped and mapped anew has to be pinned anew.
+          .page_events = IsOn("VERBENA_PAGE_EVENTS") || (pin && cache_bytes > 0),
           .windows_only = IsOn("VERBENA_WINDOWS_ONLY"),
           .memory_budget = budget,
           .budget_strict = IsOn("VERBENA_MEMORY_BUDGET_STRICT"),
-          .swap = std::string(Variable("VERBENA_SWAP"))};
+          .swap = std::string(Variable("VERBENA_SWAP")),
+          .cache_bytes = cache_bytes,
+          .guest = std::string(guest),
+          .guest_min = SizeOf("VERBENA_GUEST_MIN"),
+          .guest_max = SizeOf("VERBENA_GUEST_MAX"),
+          .guest_weight = WeightOf(Variable("VERBENA_GUEST_WEIGHT")),
+          .broker = std::string(Variable("VERBENA_BROKER"))};
 }
 
 Options Settings::ToOptions() const {
@@ -60,6 +113,11 @@ Options Settings::ToOptions() const {
   options.memory_budget = memory_budget;
   options.memory_budget_strict = budget_strict;
   if (!swap.empty()) options.swap = swap;
+  options.guest = guest;
+  if (guest_min > 0) options.guest_min = guest_min;
+  if (guest_max > 0) options.guest_max = guest_max;
+  if (guest_weight > 0) options.guest_weight = guest_weight;
+  options.broker = broker;
   options.trace = trace;
   options.on_urgent_warning = [](const std::string& warning) { Log(LogLevel::kWarning, warning); };
   return options;

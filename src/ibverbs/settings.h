@@ -25,6 +25,14 @@ struct Settings {
   uint64_t memory_budget = 0;  // VERBENA_MEMORY_BUDGET=64M: see Options::memory_budget
   bool budget_strict = false;  // VERBENA_MEMORY_BUDGET_STRICT=1: see Options
   std::string swap = {};       // VERBENA_SWAP=PATH: see Options::swap
+  uint64_t cache_bytes = 0;    // VERBENA_CACHE=1 or 64M: CacheOptions::bytes_max; 0: no cache
+  // VERBENA_GUEST=NAME, VERBENA_GUEST_MIN, VERBENA_GUEST_MAX, VERBENA_GUEST_WEIGHT, VERBENA_BROKER:
+  // see Options::guest.
+  std::string guest = {};
+  uint64_t guest_min = 0;  // 0: the default, here and below
+  uint64_t guest_max = 0;
+  uint32_t guest_weight = 0;
+  std::string broker = {};
   [[nodiscard]] static Settings FromEnvironment();
   [[nodiscard]] Options ToOptions() const;
 };

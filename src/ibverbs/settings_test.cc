@@ -16,13 +16,13 @@ class SettingsTest : public ::testing::Test {
     for (const char* name :
          {"VERBENA_LINK_LAYER", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT", "VERBENA_PIN",
           "VERBENA_PAGE_EVENTS", "VERBENA_WINDOWS_ONLY", "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP",
-          "VERBENA_MEMORY_BUDGET_STRICT", "VERBENA_LOG", "VERBENA_STAT"}) {
+          "VERBENA_MEMORY_BUDGET_STRICT", "VERBENA_LOG", "VERBENA_STAT", "VERBENA_CACHE"}) {
       unsetenv(name);
     }
   }
 };
 
-TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
+TEST_F(SettingsTest, WithoutVariablesTheDefaultsApply) {
   const Settings settings = Settings::FromEnvironment();
   EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
   EXPECT_EQ(settings.trace, "");
@@ -35,7 +35,7 @@ TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
   EXPECT_EQ(settings.ToOptions().swap, Options().swap);
 }
 
-TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
+TEST_F(SettingsTest, SettingsComeFromTheEnvironment) {
   setenv("VERBENA_LINK_LAYER", "ib", 1);
   setenv("VERBENA_TRACE", "/tmp/x.pcapng", 1);
   setenv("VERBENA_STRICT", "1", 1);
@@ -52,7 +52,7 @@ TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
   EXPECT_EQ(settings.ToOptions().trace, "/tmp/x.pcapng");
 }
 
-TEST_F(SettingsTest, EachProcessMayHaveItsTrace) {
+TEST_F(SettingsTest, ThePercentPOfATraceIsTheProcess) {
   setenv("VERBENA_TRACE", "/tmp/x.%p.pcapng", 1);
   EXPECT_EQ(Settings::FromEnvironment().trace, "/tmp/x." + std::to_string(getpid()) + ".pcapng");
 }
@@ -73,13 +73,34 @@ TEST_F(SettingsTest, ABudgetIsASize) {
   }
 }
 
-TEST_F(SettingsTest, ABudgetAndPinnedMemoryExcludeEachOther) {
+TEST_F(SettingsTest, ABudgetTurnsPinningOff) {
   setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
   setenv("VERBENA_PIN", "1", 1);
   ::testing::internal::CaptureStderr();
   EXPECT_FALSE(Settings::FromEnvironment().pin);
-  EXPECT_NE(::testing::internal::GetCapturedStderr().find("VERBENA_PIN is left out"),
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("VERBENA_PIN is ignored"),
             std::string::npos);
+}
+
+TEST_F(SettingsTest, ACacheHasASize) {
+  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, 0U);
+  setenv("VERBENA_CACHE", "1", 1);
+  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, uint64_t{4} << 30);
+  EXPECT_FALSE(Settings::FromEnvironment().page_events);
+  setenv("VERBENA_PIN", "1", 1);
+  EXPECT_TRUE(Settings::FromEnvironment().page_events) << "to pin anew what is mapped anew";
+  setenv("VERBENA_CACHE", "64M", 1);
+  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, 64U << 20);
+  unsetenv("VERBENA_PIN");
+  ::testing::internal::CaptureStderr();
+  setenv("VERBENA_CACHE", "much", 1);
+  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, 0U);
+  setenv("VERBENA_CACHE", "64M", 1);
+  setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
+  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, 0U);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("not 'much'"), std::string::npos);
+  EXPECT_NE(said.find("VERBENA_CACHE is ignored"), std::string::npos);
 }
 
 TEST_F(SettingsTest, AnUnknownValueIsReportedAndIgnored) {
@@ -92,11 +113,12 @@ TEST_F(SettingsTest, AnUnknownValueIsReportedAndIgnored) {
   EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
   EXPECT_FALSE(settings.strict);
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("VERBENA_LINK_LAYER is roce or ib, and not 'token-ring'"), std::string::npos);
-  EXPECT_NE(said.find("VERBENA_STRICT is 0 or 1, and not 'yes'"), std::string::npos);
-  EXPECT_NE(said.find("VERBENA_LOG is error, warning, info or debug, and not 'loud'"),
+  EXPECT_NE(said.find("VERBENA_LINK_LAYER must be roce or ib, not 'token-ring'"),
             std::string::npos);
-  EXPECT_NE(said.find("VERBENA_STAT means nothing here"), std::string::npos);
+  EXPECT_NE(said.find("VERBENA_STRICT must be 0 or 1, not 'yes'"), std::string::npos);
+  EXPECT_NE(said.find("VERBENA_LOG must be error, warning, info or debug, not 'loud'"),
+            std::string::npos);
+  EXPECT_NE(said.find("VERBENA_STAT is not a variable of Verbena"), std::string::npos);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace verbena::ibverbs {
 
-// For librdmacm.so.1, which stands on this library: the handle of a device that ibv_open_device has
+// For librdmacm.so.1, which uses this library: the handle of a device that ibv_open_device has
 // opened.
 [[nodiscard]] const verbena::Context& HandleOf(ibv_context* context);
 

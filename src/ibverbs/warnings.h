@@ -18,7 +18,8 @@ inline void LogWarnings(const Context& context, LogLevel level) noexcept try {
 
 // Warns of regions that could not be put under the memory budget, if the user has set one.
 inline void WarnOfBudget(const Context& context) noexcept {
-  if (context.settings.memory_budget > 0) LogWarnings(context, LogLevel::kWarning);
+  const bool has_budget = context.settings.memory_budget > 0 || !context.settings.guest.empty();
+  if (has_budget) LogWarnings(context, LogLevel::kWarning);
 }
 
 }  // namespace verbena::ibverbs

@@ -124,6 +124,14 @@ void Arena::Discard(uint64_t first_byte, uint64_t length) {
   inbox_.Put({.kind = Request::Kind::kDiscard, .first_byte = first_byte, .length = length});
 }
 
+void Arena::SwapOut(uint64_t first_byte, uint64_t length, uint64_t ticket) {
+  CheckRange(first_byte, length);
+  inbox_.Put({.kind = Request::Kind::kSwapOut,
+              .first_byte = first_byte,
+              .length = length,
+              .ticket = ticket});
+}
+
 void Arena::SetBudget(uint64_t bytes) {
   inbox_.Put({.kind = Request::Kind::kSetBudget, .length = bytes});
 }

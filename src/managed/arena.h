@@ -51,6 +51,10 @@ class Arena {
   void PageIn(uint64_t first_byte, uint64_t length, bool for_write, uint64_t ticket);
   // The contents of the granules that lie in it whole are given up: zeros from now on.
   void Discard(uint64_t first_byte, uint64_t length);
+  // The memory of the granules that lie in it whole is given back, and their contents are in the
+  // store, until they are touched or wanted again. Ends with one on_swapped_out: with fewer bytes
+  // only if the store takes nothing.
+  void SwapOut(uint64_t first_byte, uint64_t length, uint64_t ticket);
   // Of an arena that adopts: the program's view replaces what is at its place, for all threads at
   // once. False, and errno, if it cannot be done.
   [[nodiscard]] bool PutInPlace() { return memory_->PutInPlace(); }
@@ -70,6 +74,8 @@ class Arena {
   void SetBudget(uint64_t bytes);
 
   [[nodiscard]] ArenaReport report() const VERBENA_EXCLUDES(mutex_);
+  // The file that the memory is in, for a process that shares it.
+  [[nodiscard]] int memory_fd() const { return memory_->fd(); }
   // Memory in use now: what the budget bounds.
   [[nodiscard]] uint64_t resident_bytes() const { return memory_->resident_bytes(); }
   // Where the granule of this byte is.

@@ -30,6 +30,8 @@ struct ArenaCallbacks {
   // The adapter touches no byte of these, which are in its view, from when this returns until it
   // wanted them again.
   std::function<void(std::span<const std::span<std::byte>> ranges)> unmap_adapter;
+  // To SwapOut: so many bytes from the first on have left memory. May be empty.
+  std::function<void(uint64_t ticket, uint64_t bytes)> on_swapped_out = {};
   // The swap store is full, or fails, or does neither any more. May be empty.
   std::function<void(paging::StoreReport report)> on_store = {};
   // The program has unmapped or moved away [first, last], addresses in the adapter's view, which is

@@ -96,6 +96,8 @@ void Executor::Serve(const Request& request) {
       return RequestForAdapter(request);
     case Request::Kind::kDiscard:
       return Discard(request);
+    case Request::Kind::kSwapOut:
+      return SwapOut(request);
     case Request::Kind::kSetBudget:
       resident_set_.SetBudget(static_cast<uint32_t>(std::min<uint64_t>(
                                   request.length >> memory_.granule().value(), UINT32_MAX)),
@@ -192,13 +194,32 @@ void Executor::SetPending(Run run, bool is_write, bool is_pending) {
   }
 }
 
-// Discards only granules that lie wholly in the range.
-void Executor::Discard(const Request& request) {
+// Empty if there is none.
+Run Executor::WholeGranules(const Request& request) const {
   const uint64_t granule = memory_.granule().bytes();
   const uint64_t first = (request.first_byte + granule - 1) / granule;
   const uint64_t end = (request.first_byte + request.length) / granule;
-  if (first >= end) return;
-  Discard(Run{static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)});
+  return {static_cast<uint32_t>(first), static_cast<uint32_t>(std::max(first, end) - first)};
+}
+
+void Executor::Discard(const Request& request) {
+  const Run run = WholeGranules(request);
+  if (run.count > 0) Discard(run);
+}
+
+void Executor::SwapOut(const Request& request) {
+  const Run run = WholeGranules(request);
+  if (run.count == 0) {
+    if (callbacks_.on_swapped_out) callbacks_.on_swapped_out(request.ticket, 0);
+    return;
+  }
+  resident_set_.SwapOut(Ticket(request.ticket), run, now_());
+  CarryOut();
+}
+
+void Executor::OnSwappedOut(const paging::Action& action) const {
+  if (!callbacks_.on_swapped_out) return;
+  callbacks_.on_swapped_out(action.ticket.value(), action.run.count * memory_.granule().bytes());
 }
 
 void Executor::Discard(Run run) {
@@ -300,6 +321,8 @@ void Executor::CarryOut(const paging::Action& action) {
     case Verb::kReady:
     case Verb::kRefused:
       return Answer(action);
+    case Verb::kSwappedOut:
+      return OnSwappedOut(action);
     case Verb::kReport:
       store_report_ = action.report;
       if (callbacks_.on_store) callbacks_.on_store(action.report);

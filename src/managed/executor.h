@@ -79,6 +79,9 @@ class Executor {
   void SetPending(paging::Run run, bool is_write, bool is_pending);
   void Discard(const Request& request);
   void Discard(paging::Run run);
+  void SwapOut(const Request& request);
+  [[nodiscard]] paging::Run WholeGranules(const Request& request) const;
+  void OnSwappedOut(const paging::Action& action) const;
   void HoldProgram();
   void ServeGone(paging::Run among);
   void TakeOutcome(const SwapOutcome& outcome);

@@ -11,13 +11,20 @@ namespace verbena::managed {
 
 // What other threads want of the pager.
 struct Request {
-  enum class Kind : uint8_t { kPageIn, kDiscard, kSetBudget, kHoldProgram, kLetProgramGo };
+  enum class Kind : uint8_t {
+    kPageIn,
+    kDiscard,
+    kSwapOut,
+    kSetBudget,
+    kHoldProgram,
+    kLetProgramGo
+  };
 
   Kind kind = Kind::kPageIn;
   bool for_write = false;   // kPageIn
-  uint64_t first_byte = 0;  // kPageIn, kDiscard
+  uint64_t first_byte = 0;  // kPageIn, kDiscard, kSwapOut
   uint64_t length = 0;      // the same; for kSetBudget the budget
-  uint64_t ticket = 0;      // kPageIn
+  uint64_t ticket = 0;      // kPageIn, kSwapOut
 };
 
 // Requests on their way to the pager thread, first come first, and the word to end.

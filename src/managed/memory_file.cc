@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/file_size_signal.h"
+#include "base/page.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -21,8 +22,6 @@
 
 namespace verbena::managed {
 namespace {
-
-constexpr size_t kPage = 4096;
 
 // `size` bytes of addresses that are not in use, from a multiple of `alignment` on; nullptr if
 // there are none.
@@ -119,7 +118,7 @@ void MemoryFile::MakeZero(paging::Run run) const {
   const std::span<std::byte> contents = Contents(run);
   // Pages one by one, each by a fault, take several times as long. If the system cannot do it (it
   // can since Linux 5.14), they come so all the same.
-  if (contents.size() > kPage) madvise(contents.data(), contents.size(), MADV_POPULATE_WRITE);
+  if (contents.size() > kPageBytes) madvise(contents.data(), contents.size(), MADV_POPULATE_WRITE);
   // They need not be new.
   std::memset(contents.data(), 0, contents.size());
 }
@@ -142,10 +141,10 @@ uint64_t MemoryFile::resident_bytes() const {
 bool MemoryFile::IsResident(uint32_t granule) const {
   const std::span<std::byte> contents = Contents({granule, 1});
   std::array<unsigned char, 64> pages;
-  for (size_t at = 0; at < contents.size(); at += pages.size() * kPage) {
-    const size_t length = std::min(contents.size() - at, pages.size() * kPage);
+  for (size_t at = 0; at < contents.size(); at += pages.size() * kPageBytes) {
+    const size_t length = std::min(contents.size() - at, pages.size() * kPageBytes);
     CHECK(mincore(contents.data() + at, length, pages.data()) == 0);
-    const std::span asked(pages.data(), length / kPage);
+    const std::span asked(pages.data(), length / kPageBytes);
     if (std::any_of(asked.begin(), asked.end(), [](auto page) { return (page & 1) != 0; })) {
       return true;
     }

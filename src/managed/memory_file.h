@@ -54,6 +54,8 @@ class MemoryFile {
   // The contents are gone, and both views show it: a read finds zeros.
   void Drop(paging::Run run) const;
 
+  // For a process that shares it.
+  [[nodiscard]] int fd() const { return file_.get(); }
   // How much memory it uses now.
   [[nodiscard]] uint64_t resident_bytes() const;
   [[nodiscard]] bool IsResident(uint32_t granule) const;

@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "base/file_descriptor.h"
+#include "base/page.h"
 #include "memory/copy/guarded_copy.h"
 
 // Missing from the headers of some supported systems.
@@ -20,10 +21,8 @@
 namespace verbena::managed {
 namespace {
 
-constexpr uint64_t kPage = 4096;
-
-uint64_t PageOf(uint64_t address) { return address / kPage * kPage; }
-uint64_t PageEndOf(uint64_t end) { return PageOf(end + kPage - 1); }
+uint64_t PageOf(uint64_t address) { return address / kPageBytes * kPageBytes; }
+uint64_t PageEndOf(uint64_t end) { return PageOf(end + kPageBytes - 1); }
 
 // Addresses, both on page borders.
 struct Range {
@@ -52,7 +51,7 @@ std::optional<Range> OwnMapping(uint64_t block, const Mapping& mapping) {
   const uint64_t note = block - kNote;
   if (before > note - mapping.first || size > mapping.end - note) return std::nullopt;
   const Range range{note - before, note + size};
-  if (range.first % kPage != 0 || range.end % kPage != 0) return std::nullopt;
+  if (range.first % kPageBytes != 0 || range.end % kPageBytes != 0) return std::nullopt;
   return range;
 }
 
@@ -65,7 +64,7 @@ bool IsInHeap(uint64_t address, const Mapping& mapping) {
   const auto note = Words<4>(heap);
   if (!note) return false;
   const auto [arena, previous, size, accessible] = *note;
-  const auto is_size = [](uint64_t value) { return value % kPage == 0 && value <= kHeapMax; };
+  const auto is_size = [](uint64_t value) { return value % kPageBytes == 0 && value <= kHeapMax; };
   return arena != 0 && arena % 8 == 0 && previous % kHeapMax == 0 && is_size(size) &&
          is_size(accessible) && size <= accessible && address - heap < accessible;
 }

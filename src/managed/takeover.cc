@@ -7,21 +7,21 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/page.h"
 #include "managed/packer.h"
 #include "managed/program_pages.h"
 
 namespace verbena::managed {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 // Of one transfer, and what is in memory twice meanwhile.
-constexpr uint64_t kPieceMax = 64 * kPage;
+constexpr uint64_t kPieceMax = 64 * kPageBytes;
 
 }  // namespace
 
 ErrorOr<std::unique_ptr<Takeover>> Takeover::Prepare(const ArenaOptions& options,
                                                      const ArenaCallbacks& callbacks) {
-  CHECK(!options.takes_over.empty() && options.granule.bytes() == kPage);
+  CHECK(!options.takes_over.empty() && options.granule.bytes() == kPageBytes);
   std::unique_ptr<Takeover> takeover(new Takeover(options.takes_over));
   auto arena = Arena::Make(options, takeover->transfer_.Around(callbacks));
   if (!arena) return Fail(std::move(arena.error()));
@@ -56,7 +56,7 @@ uint64_t Takeover::GiveBack() {
   CHECK(pages_ != nullptr);
   arena_->HoldProgram();
   // In effect when this is answered, whatever the answer.
-  static_cast<void>(transfer_.CopyOut(*arena_, 0, pages_->aside().first(kPage)));
+  static_cast<void>(transfer_.CopyOut(*arena_, 0, pages_->aside().first(kPageBytes)));
   Restore(home_.size());
   const uint64_t lost = ReturnAll();
   arena_->LetProgramGo();
@@ -80,13 +80,13 @@ uint64_t Takeover::Fill() {
 // What is zero is nowhere in an arena.
 bool Takeover::FillPiece(Range piece) {
   const std::span<const std::byte> aside = pages_->aside();
-  const auto is_zero = [&](uint64_t at) { return IsZero(aside.subspan(at, kPage)); };
+  const auto is_zero = [&](uint64_t at) { return IsZero(aside.subspan(at, kPageBytes)); };
   const uint64_t end = piece.offset + piece.length;
   for (uint64_t at = piece.offset; at < end;) {
     uint64_t used = at;
-    while (used < end && !is_zero(used)) used += kPage;
+    while (used < end && !is_zero(used)) used += kPageBytes;
     if (used == at) {
-      at += kPage;
+      at += kPageBytes;
       continue;
     }
     const Answer answer = transfer_.CopyIn(*arena_, at, aside.subspan(at, used - at));
@@ -115,8 +115,8 @@ std::vector<Takeover::Range> Takeover::Restore(const std::vector<Range>& ranges)
     const uint64_t end = range.offset + range.length;
     for (uint64_t at = range.offset; at < end;) {
       uint64_t needed = at;
-      while (needed < end && needed - at < kPieceMax && IsNeeded(needed)) needed += kPage;
-      at += needed == at ? kPage : PageIn({at, needed - at}, refused);
+      while (needed < end && needed - at < kPieceMax && IsNeeded(needed)) needed += kPageBytes;
+      at += needed == at ? kPageBytes : PageIn({at, needed - at}, refused);
     }
   }
   return refused;
@@ -134,9 +134,9 @@ uint64_t Takeover::PageIn(Range range, std::vector<Range>& refused) {
   if (answer.error() == paging::RequestError::kBroken) {
     lost_.insert(range.offset);
   } else {
-    refused.push_back({range.offset, kPage});
+    refused.push_back({range.offset, kPageBytes});
   }
-  return kPage;
+  return kPageBytes;
 }
 
 bool Takeover::IsNeeded(uint64_t offset) const {
@@ -152,7 +152,7 @@ uint64_t Takeover::ReturnAll() {
   for (uint64_t at = 0; at < home_.size();) {
     const Fate fate = fate_of(at);
     uint64_t end = at;
-    while (end < home_.size() && fate_of(end) == fate) end += kPage;
+    while (end < home_.size() && fate_of(end) == fate) end += kPageBytes;
     switch (fate) {
       case Fate::kReturned:
         pages_->Return(at, end - at);
@@ -168,7 +168,7 @@ uint64_t Takeover::ReturnAll() {
   }
   pages_->Wake();
   pages_.reset();
-  return lost_.size() * kPage;
+  return lost_.size() * kPageBytes;
 }
 
 }  // namespace verbena::managed

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/check.h"
+#include "base/page.h"
 
 // Missing from the headers of some supported systems.
 #ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
@@ -25,7 +26,6 @@
 namespace verbena::managed {
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr uint64_t kFeatures = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_MISSING_SHMEM |
                                UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
 constexpr uint64_t kModes =
@@ -230,7 +230,7 @@ bool UserfaultView::Show(std::span<std::byte> bytes, bool is_writable) {
       if (may_be_given_up_) Listen();
     } else if (errno == EEXIST) {
       were_absent = false;
-      bytes = bytes.subspan(kPage);
+      bytes = bytes.subspan(kPageBytes);
     } else if (errno == EFAULT) {
       if (!FillHole(bytes.data())) return false;
     } else {
@@ -251,7 +251,7 @@ void UserfaultView::Protect(std::span<std::byte> bytes, bool is_writable) {
 // The program has punched a hole into the file by MADV_REMOVE and expects zeros there.
 bool UserfaultView::FillHole(std::byte* page) {
   uffdio_zeropage request{
-      .range = RangeOf({page, kPage}), .mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE, .zeropage = 0};
+      .range = RangeOf({page, kPageBytes}), .mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE, .zeropage = 0};
   while (ioctl(file_.get(), UFFDIO_ZEROPAGE, &request) != 0) {
     if (errno != EAGAIN) return errno == EEXIST;
     if (may_be_given_up_) Listen();

@@ -79,7 +79,7 @@ const char* WarningOf(paging::StoreReport report) {
 }  // namespace
 
 // A thread of the program that waits for pages.
-struct ManagedPages::Waiter {
+struct PageWaiter {
   std::mutex mutex;
   std::condition_variable done;
   std::optional<PageJob> job;
@@ -95,6 +95,7 @@ managed::ArenaCallbacks ManagedPages::Callbacks() {
       .on_ready = [this](uint64_t ticket,
                          const managed::Answer& answer) { OnReady(ticket, answer); },
       .unmap_adapter = [this](std::span<const std::span<std::byte>> ranges) { OnUnmap(ranges); },
+      .on_swapped_out = quiesce_callbacks_.on_swapped_out,
       .on_store = [this](paging::StoreReport report) { OnStore(report); },
       .on_gone = [this](const std::byte* first, const std::byte* last) { OnGone(first, last); }};
 }
@@ -184,6 +185,14 @@ std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
     tables_.memory.AllowInLists(first, last);
   });
   // What waits for its pages is refused.
+  quiesced_.TakeAllParked([&](const ParkedJob& parked) {
+    if (removed->adapter_base <= parked.job.address &&
+        parked.job.address - removed->adapter_base < removed->size) {
+      Finish({parked.job, parked.waiter, removed.get()});
+    } else {
+      static_cast<void>(IsParked({parked.job, parked.waiter, FindArena(parked.job.address)}));
+    }
+  });
   for (auto at = pending_.begin(); at != pending_.end();) {
     if (at->second.arena != arena) {
       ++at;
@@ -282,37 +291,90 @@ void ManagedPages::Rekey(Key from, Key to) {
   regions_.insert(std::move(region));
 }
 
-ManagedPages::Asked ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
+ManagedPages::Asked ManagedPages::Ask(const PageJob& job, PageWaiter* waiter) {
   ManagedArena* const arena = FindArena(job.address);
   if (arena == nullptr) return Asked::kNotManaged;
   if (waiter == nullptr && !answers_.Expect()) return Asked::kNoMemory;
+  const Pending pending{job, waiter, arena};
+  bool is_parked = false;
+  const bool has_room = WhenMemory([&] { is_parked = IsParked(pending); });
+  if (is_parked) return Asked::kAsked;
+  const Asked asked = has_room ? AskArena(pending, *arena) : Asked::kNoMemory;
+  if (asked == Asked::kNoMemory && waiter == nullptr) answers_.Unexpect();
+  return asked;
+}
+
+// Whether its first page is out: then the job waits until the page is in, or is answered at once.
+bool ManagedPages::IsParked(const Pending& pending) {
+  if (quiesced_.empty()) return false;
+  const auto [key, region] = quiesced_.Find(pending.job);
+  if (region == nullptr) return false;
+  // What nothing waits for yet is no reason to bring it back.
+  if (pending.job.is_ahead || region->refuses) {
+    Finish(pending);
+    return true;
+  }
+  region->parked.push_back({pending.job, pending.waiter});
+  if (!std::exchange(region->is_awaited, true)) quiesce_callbacks_.on_awaited(key);
+  return true;
+}
+
+void ManagedPages::GiveBackTo(Key region) {
+  for (const ParkedJob& parked : quiesced_.Remove(region)) {
+    const Pending pending{parked.job, parked.waiter, FindArena(parked.job.address)};
+    const bool has_arena = pending.arena != nullptr;
+    if (has_arena && IsParked(pending)) continue;  // another region has the same bytes, and is out
+    ManagedArena* const arena = FindArena(parked.job.address);
+    if (!has_arena || AskArena(pending, *arena) == Asked::kNoMemory) Finish(pending);
+  }
+}
+
+void ManagedPages::Prefetch(Key region, const ManagedArena& arena, Interval pages) {
+  tables_.AssertHeld();
+  const auto found = tables_.memory.table.FindLive(region, memory::EntryType::kRegion);
+  if (!found) return;
+  const memory::TranslationTable& table = *(*found)->table;
+  PageJob job{.request = {}, .address = arena.adapter_base + pages.first};
+  job.page_count = (pages.last - pages.first + 1) >> table.page_shift().value();
+  job.is_ahead = true;
+  job.asked_at = Now();
+  job.request.ticket = transport::kPrefetchTicket;
+  job.request.fault.region = region;
+  job.request.fault.page_shift = table.page_shift();
+  job.request.fault.first_page =
+      (job.address - table.LinearAddress(0).value()) >> table.page_shift().value();
+  job.request.fault.page_count = job.page_count;
+  static_cast<void>(Submit(job));
+}
+
+ManagedPages::Asked ManagedPages::AskArena(const Pending& pending, ManagedArena& arena) {
+  const PageJob& job = pending.job;
   const memory::Fault& fault = job.request.fault;
-  const uint64_t offset = job.address - arena->adapter_base;
-  const uint64_t budget = arena->arena->report().budget_bytes;
-  const uint64_t share = FitsBudget(*arena) ? arena->size : budget / kShareOfBudget;
+  const uint64_t offset = job.address - arena.adapter_base;
+  const uint64_t budget = arena.arena->report().budget_bytes;
+  const uint64_t share = FitsBudget(arena) ? arena.size : budget / kShareOfBudget;
   const uint64_t most = std::max(share, fault.page_shift.bytes());
   const uint64_t wanted =
-      std::min({job.page_count * fault.page_shift.bytes(), most, arena->size - offset});
-  const uint64_t length = LengthLeft(*arena, job.address, wanted);
+      std::min({job.page_count * fault.page_shift.bytes(), most, arena.size - offset});
+  const uint64_t length = quiesced_.LengthFree(job.address, LengthLeft(arena, job.address, wanted));
   if (length == 0) {
-    Finish({job, waiter, arena});
+    Finish(pending);
     return Asked::kAsked;
   }
   const uint64_t ticket = ++last_ticket_;
   const bool asked = WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
-    pending_.emplace(ticket, Pending{job, waiter, arena});
-    arena->arena->PageIn(offset, length, fault.for_write, ticket);
+    pending_.emplace(ticket, pending);
+    arena.arena->PageIn(offset, length, fault.for_write, ticket);
   });
   if (asked) return Asked::kAsked;
   pending_.erase(ticket);
-  if (waiter == nullptr) answers_.Unexpect();
   return Asked::kNoMemory;
 }
 
 ManagedPages::Asked ManagedPages::Submit(const PageJob& job) { return Ask(job, nullptr); }
 
 bool ManagedPages::PageInSome(PageJob& job) {
-  Waiter waiter;
+  PageWaiter waiter;
   {
     const TablesLock lock(tables_);
     const Asked asked = Ask(job, &waiter);
@@ -344,8 +406,14 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
   Pending pending = found->second;
   pending_.erase(found);
   PageJob& job = pending.job;
+  // It may have been taken away meanwhile: then it must not enter the tables. Without memory to
+  // wait the job is answered without pages.
+  bool is_parked = false;
+  const bool has_room = WhenMemory([&] { is_parked = IsParked(pending); });
+  if (is_parked) return;
   // What the program has unmapped meanwhile is not to be had.
-  const uint64_t length = answer ? LengthLeft(*pending.arena, job.address, *answer) : 0;
+  uint64_t length = answer && has_room ? LengthLeft(*pending.arena, job.address, *answer) : 0;
+  length = quiesced_.LengthFree(job.address, length);
   if (length > 0) {
     const uint64_t page = job.request.fault.page_shift.bytes();
     job.paged_in = std::min(job.page_count, (length + page - 1) / page);

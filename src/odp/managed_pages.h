@@ -21,6 +21,7 @@
 #include "odp/locked_tables.h"
 #include "odp/page_answers.h"
 #include "odp/page_job.h"
+#include "odp/quiesced_regions.h"
 #include "verbena/numbers.h"
 
 namespace verbena::managed {
@@ -43,6 +44,7 @@ struct ManagedArena {
   uint64_t cpu_base = 0;      // where the program sees it
   uint64_t adapter_base = 0;  // where the tables say it is
   uint64_t size = 0;
+  uint32_t number = 0;              // never that of another arena of the adapter
   uint64_t regions = 0;             // registered on it
   std::vector<Interval> gone = {};  // in the tables' addresses: what the program has unmapped
   bool all_is_gone = false;         // as far as is known: there was no memory to note a part of it
@@ -102,6 +104,32 @@ class ManagedPages {
   [[nodiscard]] ManagedArena* ArenaOf(Key region) const;
   void Release(Key region);
   void Rekey(Key from, Key to);
+  // Calls fn(key, arena) for each region that lies on one.
+  template <class Fn>
+  void ForEachRegion(Fn fn) const {
+    for (const auto& [key, arena] : regions_) fn(key, *arena);
+  }
+
+  // The region, or a part of it, is out: its pages come in for the adapter no more, and jobs for
+  // them wait, or are refused if it says so. The arena still has their memory. REQUIRES: it is in.
+  void TakeAway(Key region, QuiescedRegion pages) { quiesced_.Add(region, std::move(pages)); }
+  // It is in again, or ends: what waited for it goes on, first come first.
+  void GiveBackTo(Key region);
+  // Brings pages of the region, at these offsets in its arena, as many as its budget allows.
+  void Prefetch(Key region, const ManagedArena& arena, Interval pages);
+  [[nodiscard]] const QuiescedRegion* FindQuiesced(Key region) const {
+    return quiesced_.Find(region);
+  }
+  // `on_awaited` is called with the engine's lock held, when the first job waits for a region;
+  // `on_swapped_out` without, on the pager thread: see managed::ArenaCallbacks.
+  struct QuiesceCallbacks {
+    std::function<void(Key region)> on_awaited;
+    std::function<void(uint64_t ticket, uint64_t bytes)> on_swapped_out;
+  };
+  // Before the first arena.
+  void set_quiesce_callbacks(QuiesceCallbacks callbacks) {
+    quiesce_callbacks_ = std::move(callbacks);
+  }
 
   // The job is for nothing if it is for the program's view: what names it is no region on managed
   // memory, and a thread that has the engine's lock must not wait for an arena, which waits for it.
@@ -124,17 +152,18 @@ class ManagedPages {
   [[nodiscard]] std::vector<std::string> TakeWarnings() { return std::exchange(warnings_, {}); }
 
  private:
-  struct Waiter;
   struct Pending {
     PageJob job;
-    Waiter* waiter = nullptr;
+    PageWaiter* waiter = nullptr;
     const ManagedArena* arena = nullptr;
   };
 
   [[nodiscard]] ManagedArena* FindArena(uint64_t table_address) const;
   [[nodiscard]] managed::ArenaCallbacks Callbacks();
   ManagedArena* Add(std::unique_ptr<ManagedArena> arena);
-  Asked Ask(const PageJob& job, Waiter* waiter);
+  Asked Ask(const PageJob& job, PageWaiter* waiter);
+  Asked AskArena(const Pending& pending, ManagedArena& arena);
+  [[nodiscard]] bool IsParked(const Pending& pending);
   [[nodiscard]] bool PageInSome(PageJob& job) VERBENA_EXCLUDES(tables_);
   void OnReady(uint64_t ticket, const managed::Answer& answer) VERBENA_EXCLUDES(tables_);
   void OnUnmap(std::span<const std::span<std::byte>> ranges) VERBENA_EXCLUDES(tables_);
@@ -150,6 +179,8 @@ class ManagedPages {
   std::vector<std::unique_ptr<ManagedArena>> arenas_;
   std::unordered_map<uint64_t, Pending> pending_;  // by ticket
   std::unordered_map<Key, ManagedArena*> regions_;
+  QuiescedRegions quiesced_;
+  QuiesceCallbacks quiesce_callbacks_;
   uint64_t last_ticket_ = 0;
   std::vector<std::string> warnings_;
 };

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/page_events.h"
 #include "base/processors.h"
 #include "base/time.h"
-#include "odp/page_events.h"
 #include "odp/page_job.h"
 #include "odp/page_service.h"
 #include "odp/populate.h"

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/page_events.h"
 #include "base/time.h"
 #include "odp/locked_tables.h"
 #include "odp/managed_pages.h"
-#include "odp/page_events.h"
 #include "odp/page_job.h"
 #include "odp/page_service.h"
 #include "odp/resident_pages.h"

@@ -12,7 +12,6 @@ namespace {
 using memory::AccessKind;
 using Asked = Paging::Asked;
 
-constexpr uint64_t kPageBytes = 4'096;
 constexpr uint64_t kStart = 0x10'0000;
 constexpr uint64_t kPages = 16;
 

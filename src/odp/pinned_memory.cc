@@ -19,13 +19,6 @@
 namespace verbena::odp {
 namespace {
 
-constexpr PageShift kPage(PageShift::kMin);
-
-Interval PagesOf(uint64_t address, uint64_t length) {
-  CHECK(length > 0);
-  return {RoundDown(address, kPage), (address + (length - 1)) | kPage.mask()};
-}
-
 // Or unlock. Not by the library's functions, of which sanitizers make nothing.
 long Lock(Interval pages, long call) {
   return syscall(call, pages.first, pages.last - pages.first + 1);
@@ -50,7 +43,7 @@ Error ErrorOfLock(int error, uint64_t bytes) {
 
 ErrorOr<void> PinnedMemory::Pin(uint64_t address, uint64_t length) {
   if (length == 0) return {};
-  const Interval pages = PagesOf(address, length);
+  const Interval pages = CoveringPages(address, length);
   const MutexLock lock(mutex_);
   Count(pages, true);
   if (Lock(pages, SYS_mlock) == 0) return {};
@@ -63,7 +56,7 @@ ErrorOr<void> PinnedMemory::Pin(uint64_t address, uint64_t length) {
 void PinnedMemory::Unpin(uint64_t address, uint64_t length) {
   if (length == 0) return;
   const MutexLock lock(mutex_);
-  Discount(PagesOf(address, length));
+  Discount(CoveringPages(address, length));
 }
 
 // Pages that there is no memory to count differently stay pinned.
@@ -104,7 +97,7 @@ void PinnedMemory::Count(Interval pages, bool one_more) {
 void PinnedMemory::Attach(uint64_t address, uint64_t length, Key region) {
   if (length == 0) return;
   const MutexLock lock(mutex_);
-  regions_.insert_or_assign(region.index().value(), PagesOf(address, length));
+  regions_.insert_or_assign(region.index().value(), CoveringPages(address, length));
 }
 
 void PinnedMemory::Release(Key region) {

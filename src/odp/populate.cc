@@ -16,8 +16,6 @@
 namespace verbena::odp {
 namespace {
 
-constexpr PageShift kPage(PageShift::kMin);
-
 bool Advise(uint64_t address, uint64_t length, bool for_write) {
   const int advice = for_write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
   void* const start = memory::PointerTo(memory::MachineAddress(address));
@@ -30,7 +28,7 @@ bool Advise(uint64_t address, uint64_t length, bool for_write) {
 
 // Adding 0 writes without a change, whatever another thread writes there meanwhile.
 bool Touch(uint64_t address, uint64_t length, bool for_write) {
-  for (uint64_t at = address; at < address + length; at += kPage.bytes()) {
+  for (uint64_t at = address; at < address + length; at += kBasePage.bytes()) {
     std::byte* const word = memory::PointerTo(memory::MachineAddress(at));
     const bool there = for_write ? memory::GuardedFetchAdd64(word, 0).has_value()
                                  : memory::GuardedLoad64(word).has_value();
@@ -50,8 +48,8 @@ PopulateMethod BestPopulateMethod() {
 
 bool Populate(uint64_t address, uint64_t length, bool for_write, PopulateMethod method) {
   if (length == 0) return true;
-  const uint64_t first = RoundDown(address, kPage);
-  const uint64_t size = PageCount(address, length, kPage) * kPage.bytes();
+  const uint64_t first = RoundDown(address, kBasePage);
+  const uint64_t size = PageCount(address, length, kBasePage) * kBasePage.bytes();
   return method == PopulateMethod::kAdvise ? Advise(first, size, for_write)
                                            : Touch(first, size, for_write);
 }

@@ -15,8 +15,6 @@
 namespace verbena::odp {
 namespace {
 
-constexpr PageShift kPage(PageShift::kMin);
-
 // From Linux's uapi/linux/fs.h, which the headers of older systems lack.
 struct PageRegion {
   uint64_t start = 0;
@@ -61,8 +59,9 @@ ResidencyProbe::Pages ProbeByMincore(uint64_t address, uint64_t page_count) {
   ResidencyProbe::Pages present;
   std::array<unsigned char, ResidencyProbe::kPagesAtOnce> residence;
   const auto ask = [&](uint64_t first, uint64_t count) {
-    void* const start = memory::PointerTo(memory::MachineAddress(address + first * kPage.bytes()));
-    if (mincore(start, count * kPage.bytes(), residence.data()) != 0) return false;
+    void* const start =
+        memory::PointerTo(memory::MachineAddress(address + first * kBasePage.bytes()));
+    if (mincore(start, count * kBasePage.bytes(), residence.data()) != 0) return false;
     // The other bits have no defined meaning.
     for (uint64_t i = 0; i < count; ++i) present[first + i] = (residence[i] & 1) != 0;
     return true;
@@ -84,16 +83,17 @@ ResidencyProbe::ResidencyProbe(Method best) {
 }
 
 ResidencyProbe::Pages ResidencyProbe::Probe(uint64_t address, uint64_t page_count) const {
-  CHECK(page_count <= kPagesAtOnce && (address & kPage.mask()) == 0);
+  CHECK(page_count <= kPagesAtOnce && (address & kBasePage.mask()) == 0);
   if (page_count == 0) return {};
   if (!pagemap_.is_open()) return ProbeByMincore(address, page_count);
   Regions regions;
-  const auto count = Scan(pagemap_.get(), address, address + page_count * kPage.bytes(), regions);
+  const auto count =
+      Scan(pagemap_.get(), address, address + page_count * kBasePage.bytes(), regions);
   if (!count) return ProbeByMincore(address, page_count);
   Pages present;
   for (size_t i = 0; i < *count; ++i) {
-    const uint64_t first = (regions[i].start - address) >> kPage.value();
-    const uint64_t end = (regions[i].end - address) >> kPage.value();
+    const uint64_t first = (regions[i].start - address) >> kBasePage.value();
+    const uint64_t end = (regions[i].end - address) >> kBasePage.value();
     for (uint64_t page = first; page < end; ++page) present.set(page);
   }
   return present;
@@ -102,7 +102,7 @@ ResidencyProbe::Pages ResidencyProbe::Probe(uint64_t address, uint64_t page_coun
 uint64_t ResidencyProbe::LookForPrefix(uint64_t address, uint64_t page_count) const {
   for (uint64_t done = 0; done < page_count;) {
     const uint64_t count = std::min(page_count - done, kPagesAtOnce);
-    const Pages present = Probe(address + done * kPage.bytes(), count);
+    const Pages present = Probe(address + done * kBasePage.bytes(), count);
     uint64_t prefix = 0;
     while (prefix < count && present[prefix]) ++prefix;
     done += prefix;

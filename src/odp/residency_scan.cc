@@ -9,8 +9,7 @@
 namespace verbena::odp {
 namespace {
 
-constexpr PageShift kPage(PageShift::kMin);
-constexpr uint64_t kPages = ResidencyScan::kBlockBytes / kPage.bytes();
+constexpr uint64_t kPages = ResidencyScan::kBlockBytes / kBasePage.bytes();
 static_assert(kPages == ResidencyProbe::kPagesAtOnce);
 
 }  // namespace
@@ -54,7 +53,8 @@ uint64_t ResidencyScan::Finish(memory::MemoryCore& memory, Time now) {
     const ResidencyProbe::Pages& present = looked.present;
     const auto at = [&](uint64_t offset) { return memory::MachineAddress(looked.block + offset); };
     ForEachRun(present, kPages, false, [&](uint64_t first, uint64_t end) {
-      gone += memory.MarkMachineAbsent(at(first * kPage.bytes()), at(end * kPage.bytes() - 1));
+      gone +=
+          memory.MarkMachineAbsent(at(first * kBasePage.bytes()), at(end * kBasePage.bytes() - 1));
     });
     const bool is_used = memory.IsNamed(at(0), at(kBlockBytes - 1));
     if (present.none() || !is_used) blocks_.erase(looked.block);

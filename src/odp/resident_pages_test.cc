@@ -13,7 +13,6 @@ namespace {
 
 using memory::AccessKind;
 
-constexpr uint64_t kPageBytes = 4'096;
 constexpr uint64_t kPages = 600;
 
 class ResidentPagesTest : public ::testing::Test {

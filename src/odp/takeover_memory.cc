@@ -30,6 +30,11 @@ Interval IntervalOf(std::span<const std::byte> bytes) {
   return IntervalOf(reinterpret_cast<uintptr_t>(bytes.data()), bytes.size());
 }
 
+// What an arena cannot do without.
+uint64_t LeastOf(const ManagedArena& arena) {
+  return paging::kBudgetMin * arena.arena->granule().bytes();
+}
+
 void Add(BudgetCounters& sum, const managed::ArenaReport& report) {
   sum.pages_read += report.paging.reads;
   sum.pages_written += report.paging.writes;
@@ -53,15 +58,17 @@ TakeoverMemory::TakeoverMemory(LockedTables& tables, ManagedPages& managed, Budg
     : tables_(tables),
       managed_(managed),
       budget_(budget.bytes),
+      adopts_(budget.bytes > 0),
       swap_(std::move(budget.swap)),
-      strict_(budget.strict) {}
+      strict_(budget.strict),
+      floor_(budget.floor) {}
 
 TakeoverMemory::~TakeoverMemory() { CHECK(arenas_.empty()); }
 
 ErrorOr<void> TakeoverMemory::Prepare(const memory::RegionSpec& spec,
                                       const memory::Backing& backing) {
   const auto* const linear = std::get_if<memory::LinearBacking>(&backing);
-  if (budget_ == 0 || linear == nullptr || spec.length == 0) return {};
+  if (!adopts_ || linear == nullptr || spec.length == 0) return {};
   const std::span<std::byte> bytes = BytesOf(spec, *linear);
   if (IsManaged(bytes)) return {};
   if (spec.length >= managed::kTakeoverMin) {
@@ -80,7 +87,8 @@ ErrorOr<void> TakeoverMemory::Prepare(const memory::RegionSpec& spec,
 // nullptr: one more may be adopted.
 const char* TakeoverMemory::WhyNoMore() const {
   if (arenas_.size() == kArenasMax) return "the limit of 64 regions under it is reached";
-  if ((arenas_.size() + 1) * kShareMin > budget_) return "it is too small for one more";
+  if (Least() + kShareMin > budget_) return "it is too small for one more";
+  if (!FitsFloor(kShareMin)) return "the minimum of the guest is too small for one more";
   return nullptr;
 }
 
@@ -90,7 +98,7 @@ ErrorOr<void> TakeoverMemory::TryTakeOver(std::span<std::byte> pages) {
   if (IsNamed(pages)) return refuse("a region that is not under it has some of the same bytes");
   arenas_.reserve(arenas_.size() + 1);
   const Division division = Divide(pages.size());
-  const uint64_t share = ShareOf(pages.size(), division);
+  const uint64_t share = ShareOf(pages.size(), kShareMin, division);
   if (const auto ok = CheckRoom(swap_, pages.size() - std::min(share, pages.size())); !ok) {
     Divide(0);
     return Fail(ok.error());
@@ -105,6 +113,7 @@ ErrorOr<void> TakeoverMemory::TryTakeOver(std::span<std::byte> pages) {
     return Fail(takeover.error());
   }
   arenas_.push_back(*takeover);
+  arenas_.back()->number = ++last_number_;
   ++past_.regions_taken_over;
   past_.bytes_taken_over += pages.size();
   return {};
@@ -112,7 +121,7 @@ ErrorOr<void> TakeoverMemory::TryTakeOver(std::span<std::byte> pages) {
 
 void TakeoverMemory::Settle(const memory::RegionSpec& spec, const memory::Backing& backing,
                             const ErrorOr<memory::RegionKeys>& made) {
-  if (budget_ == 0) return;
+  if (!adopts_) return;
   ReleaseUnused();
   if (!made) return;
   std::vector<Interval> named;
@@ -153,6 +162,7 @@ void TakeoverMemory::MapWhatIsThere(const memory::RegionSpec& spec,
     while (page + job.page_count < end && is_there(page + job.page_count)) ++job.page_count;
     if (job.page_count == 0) continue;
     job.asked_at = Now();
+    job.is_ahead = true;
     job.request.fault.region = region;
     job.request.fault.first_page = page - first;
     job.request.fault.page_count = job.page_count;
@@ -163,7 +173,7 @@ void TakeoverMemory::MapWhatIsThere(const memory::RegionSpec& spec,
 }
 
 void TakeoverMemory::OnRegionEnded(Key region) {
-  if (budget_ == 0) return;
+  if (!adopts_) return;
   named_.erase(region);
   ReleaseUnused();
 }
@@ -223,21 +233,101 @@ bool TakeoverMemory::IsNamed(std::span<const std::byte> pages) const {
   });
 }
 
-uint64_t TakeoverMemory::ShareOf(uint64_t size, const Division& division) const {
-  const uint64_t rest = budget_ - division.count * kShareMin;
+void TakeoverMemory::Include(ManagedArena* arena, uint64_t limit) {
+  own_.push_back({arena, limit});
+  arena->number = ++last_number_;
+  if (is_guest_) Divide(0);
+}
+
+void TakeoverMemory::SetLimit(ManagedArena* arena, uint64_t limit) {
+  for (Own& own : own_) {
+    if (own.arena == arena) own.limit = limit;
+  }
+  is_guest_ ? static_cast<void>(Divide(0)) : arena->arena->SetBudget(limit);
+}
+
+void TakeoverMemory::Exclude(const ManagedArena* arena) {
+  std::erase_if(own_, [arena](const Own& own) { return own.arena == arena; });
+  if (is_guest_) Divide(0);
+}
+
+ErrorOr<void> TakeoverMemory::SetBudget(uint64_t bytes) {
+  uint64_t least = kShareMin;
+  for (const ManagedArena* const arena : arenas_) least += LeastOf(*arena);
+  for (const Own& own : own_) least += LeastOf(*own.arena);
+  if (bytes < least) {
+    return Fail(Error{ErrorCode::kInvalid, "the memory budget of a guest with " +
+                                               std::to_string(arenas_.size() + own_.size()) +
+                                               " pieces of managed memory is at least " +
+                                               std::to_string(least) + " bytes"});
+  }
+  is_guest_ = true;
+  budget_ = bytes;
+  Divide(0);
+  return {};
+}
+
+TakeoverMemory::Use TakeoverMemory::QueryUse() const {
+  Use use{.faults = past_.pages_read};
+  ForEachArena([&](const ManagedArena& arena) {
+    const managed::ArenaReport report = arena.arena->report();
+    use.resident += arena.arena->resident_bytes();
+    use.swapped += report.swap.bytes_held;
+    use.faults += report.paging.zeros + report.paging.reads + report.paging.waits;
+  });
+  return use;
+}
+
+bool TakeoverMemory::FitsFloor(uint64_t least) const {
+  if (floor_ == 0) return true;
+  uint64_t sum = kShareMin + least;  // as SetBudget counts
+  ForEachArena([&](const ManagedArena& arena) { sum += LeastOf(arena); });
+  return sum <= floor_;
+}
+
+uint64_t TakeoverMemory::resident_bytes() const {
+  uint64_t sum = 0;
+  for (const ManagedArena* const arena : arenas_) sum += arena->arena->resident_bytes();
+  for (const Own& own : own_) sum += own.arena->arena->resident_bytes();
+  return sum;
+}
+
+uint64_t TakeoverMemory::managed_bytes() const {
+  uint64_t sum = 0;
+  for (const ManagedArena* const arena : arenas_) sum += arena->size;
+  for (const Own& own : own_) sum += own.arena->size;
+  return sum;
+}
+
+// Of the arenas that share the budget.
+uint64_t TakeoverMemory::Least() const {
+  uint64_t least = arenas_.size() * kShareMin;
+  for (const Own& own : own_) least += is_guest_ ? LeastOf(*own.arena) : 0;
+  return least;
+}
+
+// An arena that came when the budget was spent has what it cannot do without all the same.
+uint64_t TakeoverMemory::ShareOf(uint64_t size, uint64_t least, const Division& division) const {
+  const uint64_t rest = budget_ - std::min(budget_, division.least);
   // The product of two sizes need not fit a whole number.
   const auto part =
       static_cast<uint64_t>(static_cast<long double>(rest) * static_cast<long double>(size) /
                             static_cast<long double>(division.total));
-  return (kShareMin + part) / kPage * kPage;
+  return (least + part) / kPage * kPage;
 }
 
 // Among those that there are, and perhaps one more of this size.
 TakeoverMemory::Division TakeoverMemory::Divide(uint64_t also_size) {
-  Division division{also_size, arenas_.size() + (also_size > 0 ? 1 : 0)};
+  Division division{also_size, Least() + (also_size > 0 ? kShareMin : 0)};
   for (const ManagedArena* const arena : arenas_) division.total += arena->size;
+  for (const Own& own : own_) division.total += is_guest_ ? own.arena->size : 0;
   for (ManagedArena* const arena : arenas_) {
-    arena->arena->SetBudget(ShareOf(arena->size, division));
+    arena->arena->SetBudget(ShareOf(arena->size, kShareMin, division));
+  }
+  for (const Own& own : own_) {
+    if (!is_guest_) break;
+    const uint64_t share = ShareOf(own.arena->size, LeastOf(*own.arena), division);
+    own.arena->arena->SetBudget(std::min(own.limit, share));
   }
   return division;
 }
@@ -247,7 +337,7 @@ TakeoverMemory::Division TakeoverMemory::Divide(uint64_t also_size) {
 void TakeoverMemory::AwaitShares(const Division& division) const {
   constexpr int kProbesMax = 1000;
   const auto is_above = [&](const ManagedArena* arena) {
-    return arena->arena->resident_bytes() > ShareOf(arena->size, division);
+    return arena->arena->resident_bytes() > ShareOf(arena->size, kShareMin, division);
   };
   for (int i = 0; i < kProbesMax && std::ranges::any_of(arenas_, is_above); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

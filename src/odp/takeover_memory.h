@@ -23,9 +23,11 @@ namespace verbena::odp {
 // stays native, and a note says why, once for each reason; or, with `strict`, is not registered.
 //
 // The budget is divided among the adopted arenas: each has what an arena cannot do without, and of
-// the rest a part as large as it is.
+// the rest a part as large as it is. Once SetBudget was called the process is a guest, whose budget
+// is for all of its managed memory: then the arenas that the program made itself have a share, too,
+// and none more than the program gave it.
 //
-// Does nothing without the option. Owned by the adapter. Thread rule: one thread at a time, under
+// Adopts nothing without the option. Owned by the adapter. Thread rule: one thread at a time, under
 // the adapter's lock of registrations and not under the engine's.
 class TakeoverMemory {
  public:
@@ -37,6 +39,7 @@ class TakeoverMemory {
     uint64_t bytes = 0;
     std::string swap;
     bool strict = false;
+    uint64_t floor = 0;  // of a guest, whose budget is never set below it; 0: of none
   };
   TakeoverMemory(LockedTables& tables, ManagedPages& managed, Budget budget);
   TakeoverMemory(const TakeoverMemory&) = delete;
@@ -56,6 +59,34 @@ class TakeoverMemory {
   void OnRegionEnded(Key region);
   void OnRegionRenamed(Key from, Key to);
 
+  // An arena of the program's own making, which may have `limit` bytes in memory.
+  void Include(ManagedArena* arena, uint64_t limit);
+  void SetLimit(ManagedArena* arena, uint64_t limit);
+  void Exclude(const ManagedArena* arena);
+
+  // Takes effect soon. REFUSES what is too little for the arenas that there are.
+  [[nodiscard]] ErrorOr<void> SetBudget(uint64_t bytes);
+  [[nodiscard]] uint64_t budget() const { return budget_; }
+  // What all managed memory of the process does, and where it is.
+  struct Use {
+    uint64_t resident = 0;  // bytes in memory
+    uint64_t swapped = 0;   // bytes in swap files
+    uint64_t faults = 0;    // pages that were not in memory when they were needed
+  };
+  [[nodiscard]] Use QueryUse() const;
+  // Calls fn(arena) for all of it.
+  template <class Fn>
+  void ForEachArena(Fn fn) const {
+    for (const ManagedArena* const arena : arenas_) fn(*arena);
+    for (const Own& own : own_) fn(*own.arena);
+  }
+  // Whether an arena that cannot do without `least` bytes can be had: in a guest, all of them
+  // together must not need more than its minimum.
+  [[nodiscard]] bool FitsFloor(uint64_t least) const;
+  // In memory now, of all managed memory of the process.
+  [[nodiscard]] uint64_t resident_bytes() const;
+  [[nodiscard]] uint64_t managed_bytes() const;
+
   // The adapter ends: all of it is the program's own again, whatever is registered on it. REQUIRES:
   // the engine runs no more.
   void ReleaseAll();
@@ -71,9 +102,15 @@ class TakeoverMemory {
   // What the budget is divided by.
   struct Division {
     uint64_t total = 0;  // bytes
-    size_t count = 0;    // arenas
+    uint64_t least = 0;  // what all of them cannot do without, in bytes
   };
-  [[nodiscard]] uint64_t ShareOf(uint64_t size, const Division& division) const;
+  // An arena that the program made.
+  struct Own {
+    ManagedArena* arena = nullptr;
+    uint64_t limit = 0;
+  };
+  [[nodiscard]] uint64_t Least() const;
+  [[nodiscard]] uint64_t ShareOf(uint64_t size, uint64_t least, const Division& division) const;
   Division Divide(uint64_t also_size);
   void AwaitShares(const Division& division) const;
   void MapWhatIsThere(const memory::RegionSpec& spec, std::span<const std::byte> bytes, Key region);
@@ -83,11 +120,16 @@ class TakeoverMemory {
 
   LockedTables& tables_;
   ManagedPages& managed_;
-  const uint64_t budget_;
+  uint64_t budget_;
+  const bool adopts_;  // whether memory that the program registers is put under the budget
+  bool is_guest_ = false;
   const std::string swap_;
   const bool strict_;
+  const uint64_t floor_;
+  uint32_t last_number_ = 0;
   managed::ResidentSum resident_;
   std::vector<ManagedArena*> arenas_;
+  std::vector<Own> own_;
   std::unordered_map<Key, std::vector<Interval>> named_;  // native bytes, by region
   std::set<std::string> warned_;
   BudgetCounters past_;  // of arenas that are no more

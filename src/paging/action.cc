@@ -26,6 +26,8 @@ const char* NameOf(Verb verb) {
       return "ready";
     case Verb::kRefused:
       return "refused";
+    case Verb::kSwappedOut:
+      return "swapped out";
     case Verb::kReport:
       return "report";
   }
@@ -63,6 +65,7 @@ std::string ToString(const Action& action) {
       return verb + ToString(action.run) + NameOf(action.view) +
              (action.is_writable ? " writable" : "");
     case Verb::kReady:
+    case Verb::kSwappedOut:
       return verb + ticket + ToString(action.run);
     case Verb::kRefused:
       return verb + ticket + (action.error == RequestError::kBroken ? " broken" : " limit");

@@ -27,16 +27,17 @@ enum class Need : uint8_t { kRead, kWrite };
 // What the executor has to do, in the order in which it is listed, and before the next input.
 // Only kWrite and kRead go on afterwards; they end with an input of their own for each granule.
 enum class Verb : uint8_t {
-  kUnmap,     // `run` is no more to be seen in `view`, when this returns
-  kWrite,     // store the contents -> WriteDone each. Until then the memory stays where it is
-  kRead,      // memory for `run`, then the stored contents into it -> ReadDone each
-  kDrop,      // give the memory of `run` back
-  kMakeZero,  // memory for `run`, filled with zeros
-  kMap,       // show `run` in `view`, writable or not, whether it was shown before or not
-  kForget,    // the stored copies of `run` are stale, and their room is free
-  kReady,     // tell the owner of `ticket`: the first run.count granules that it wanted are there
-  kRefused,   // tell the owner of `ticket`: no, and `refusal` says why
-  kReport,    // tell the operator what has become of the store
+  kUnmap,       // `run` is no more to be seen in `view`, when this returns
+  kWrite,       // store the contents -> WriteDone each. Until then the memory stays where it is
+  kRead,        // memory for `run`, then the stored contents into it -> ReadDone each
+  kDrop,        // give the memory of `run` back
+  kMakeZero,    // memory for `run`, filled with zeros
+  kMap,         // show `run` in `view`, writable or not, whether it was shown before or not
+  kForget,      // the stored copies of `run` are stale, and their room is free
+  kReady,       // tell the owner of `ticket`: the first run.count granules that it wanted are there
+  kRefused,     // tell the owner of `ticket`: no, and `refusal` says why
+  kSwappedOut,  // tell the owner of `ticket`: run.count granules of its run are out of memory
+  kReport,      // tell the operator what has become of the store
 };
 
 enum class RequestError : uint8_t {
@@ -51,7 +52,7 @@ struct Action {
   Run run = {};              // all but kRefused and kReport
   View view = View::kCpu;    // kMap and kUnmap
   bool is_writable = false;  // kMap
-  Ticket ticket = {};        // kReady and kRefused
+  Ticket ticket = {};        // kReady, kRefused and kSwappedOut
   RequestError error = {};   // kRefused
   StoreReport report = {};   // kReport
 

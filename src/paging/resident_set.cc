@@ -251,6 +251,12 @@ Time ResidentSet::next_time() const {
   const bool has_line = requests_.head() != RequestTable::kNone;
   const bool has_unwritten = !stuck_.empty() || (has_line && eviction_.size() > 0);
   if (writes_under_way_ == 0 && has_unwritten) next = std::min(next, health_.retry_at());
+  for (const SwapOutRecord& swap_out : swap_outs_) {
+    const Frame* const frame = granules_.Find(static_cast<uint32_t>(swap_out.left));
+    if (frame == nullptr || frame->list != &min_residency_) continue;
+    const Time end = frame->answered_at + options_.min_residency;
+    if (end > now_) next = std::min(next, end);
+  }
   const bool is_standing = has_line && reads_under_way_ + writes_under_way_ == 0;
   if (has_line || granules_.frame_count() > Limit()) {
     const uint32_t kept = is_standing ? 0 : shares_.min_residency_floor;

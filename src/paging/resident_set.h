@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/time.h"
 #include "paging/action.h"
@@ -63,6 +64,10 @@ class ResidentSet {
   // The program has discarded the contents, which read as zeros from here on. The memory is freed
   // unless a ticket pins it.
   void Discard(Run run, Time now);
+  // The run is to leave memory, whether there is need for it or not. Ends with one kSwappedOut,
+  // which counts the granules that are out of memory then: all, unless the store takes nothing, or
+  // a request that came meanwhile, and was served, has brought some back.
+  void SwapOut(Ticket ticket, Run run, Time now);
   // Raises `granules` to kBudgetMin if it is less.
   void SetBudget(uint32_t granules, Time now);
   // The executor calls this at next_time() or later; an earlier call does no harm.
@@ -111,10 +116,22 @@ class ResidentSet {
   bool UnmapSome(uint32_t count);
   void PlaceUnmapped(Frame& frame);
   void DropUnmapped(uint64_t count);
+  void DropFrame(Frame& frame);
   void EndMinResidency(uint32_t kept);
   void Unmap(Frame& frame);
   void StartWrite(Frame& frame);
   void SetLeaving(Frame& frame, bool is_leaving);
+
+  // resident_set_swap_out.cc: memory that is to leave
+  struct SwapOutRecord {
+    Ticket ticket = {};
+    Run run = {};
+    uint64_t started = 0;  // granules before this one are leaving, or were pinned
+    uint64_t left = 0;     // granules before this one have left
+  };
+  void ContinueSwapOuts();
+  void DropLeft(SwapOutRecord& swap_out);
+  void StartLeaving(SwapOutRecord& swap_out);
 
   // resident_set_store.cc: to and from the store
   void Fetch(uint32_t granule);
@@ -141,6 +158,7 @@ class ResidentSet {
   StoreHealth health_;
   ReadAhead read_ahead_;
   RequestTable requests_;
+  std::vector<SwapOutRecord> swap_outs_;
   ActionList actions_;
   Counters counters_;
   Time now_{};  // of the last input

@@ -55,10 +55,12 @@ bool ResidentSet::MakeRoom(uint32_t count) {
 // wait.
 void ResidentSet::Balance() {
   EndMinResidency(shares_.min_residency_floor);
+  ContinueSwapOuts();
   Serve();
   FillReserve(0);
   DropUnmapped(0);
   RetryWrites();
+  ContinueSwapOuts();  // what was unmapped just now may be theirs, and no other input may come
 }
 
 // While the store is failing, no more granules are unmapped than needed: the dirty ones would all
@@ -109,12 +111,15 @@ void ResidentSet::PlaceUnmapped(Frame& frame) {
 // Drops unmapped granules until there is room for `count`, or none is left.
 void ResidentSet::DropUnmapped(uint64_t count) {
   while (granules_.frame_count() + count > Limit() && !unmapped_.empty()) {
-    Frame& frame = *unmapped_.PopOldest();
-    CHECK(!frame.is_dirty && frame.cpu == Rights::kNone && frame.adapter == Rights::kNone);
-    Do(Verb::kDrop, frame);
-    ++counters_.drops;
-    Remove(frame, frame.is_stored ? Place::kSwapped : Place::kZero, eviction_.NextStamp());
+    DropFrame(*unmapped_.PopOldest());
   }
+}
+
+void ResidentSet::DropFrame(Frame& frame) {
+  CHECK(!frame.is_dirty && frame.cpu == Rights::kNone && frame.adapter == Rights::kNone);
+  Do(Verb::kDrop, frame);
+  ++counters_.drops;
+  Remove(frame, frame.is_stored ? Place::kSwapped : Place::kZero, eviction_.NextStamp());
 }
 
 // For granules whose minimum residency is over, except the last `kept`: these can be some of

@@ -5,7 +5,7 @@
 
 namespace verbena::queue {
 
-// As which a send-queue element completes.
+// The completion opcode of a send-queue element.
 CompletionOpcode CompletionOpcodeOf(SendOpcode opcode);
 
 }  // namespace verbena::queue

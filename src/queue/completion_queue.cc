@@ -85,7 +85,7 @@ size_t CompletionQueue::RemoveQp(QpNumber qp) {
 }
 
 Result<size_t, CqError> CompletionQueue::Poll(std::span<Completion> out) {
-  // In this order: if a completion was lost, all that came before it are in the queue.
+  // In this order: if a completion was lost, all earlier ones are in the queue.
   const bool lost = overflowed();
   // Without the lock, because programs spin here. head_ only grows and is read first, so if the
   // two are equal the queue was empty when tail_ was read.
@@ -103,7 +103,7 @@ Result<size_t, CqError> CompletionQueue::Poll(std::span<Completion> out) {
   return count;
 }
 
-// The lock outlives the call, which the analysis cannot follow; so in EndPoll.
+// The lock is held after the call, which the analysis cannot follow; the same in EndPoll.
 Result<const Completion*, CqError> CompletionQueue::StartPoll() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   poll_mutex_.Lock();
   const bool lost = overflowed();
@@ -134,7 +134,7 @@ bool CompletionQueue::IsConsistent() const {
   const uint64_t head = head_;
   if (tail_ < head || tail_ - head > capacity()) return false;
   if (!std::has_single_bit(capacity())) return false;
-  // An event that is waited for has been asked for.
+  // A delayed event was requested by Arm.
   return waiting_count_ == 0 || arm_ != 0;
 }
 

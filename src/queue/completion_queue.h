@@ -96,11 +96,11 @@ class CompletionQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on
   void Arm(Wanted wanted) { arm_.fetch_or(static_cast<uint8_t>(wanted)); }
 
   [[nodiscard]] size_t size() const;
-  // By the engine, or while no Resize can happen.
+  // For the engine, or while no Resize can happen.
   [[nodiscard]] size_t capacity() const { return mask_ + 1; }
   [[nodiscard]] bool overflowed() const { return overflowed_.load(std::memory_order_acquire); }
 
-  // By the engine.
+  // For the engine.
   [[nodiscard]] bool IsConsistent() const VERBENA_EXCLUDES(poll_mutex_);
 
  private:
@@ -122,7 +122,7 @@ class CompletionQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on
   // Used by the pollers.
   alignas(64) mutable Mutex poll_mutex_;
   std::atomic<uint64_t> head_ = 0;                          // written under poll_mutex_
-  uint64_t shown_end_ VERBENA_GUARDED_BY(poll_mutex_) = 0;  // behind the last entry returned
+  uint64_t shown_end_ VERBENA_GUARDED_BY(poll_mutex_) = 0;  // after the last entry returned
   std::atomic<uint8_t> arm_ = 0;                            // bits of Wanted
 };
 

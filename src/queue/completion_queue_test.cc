@@ -43,7 +43,7 @@ std::vector<uint64_t> PollAll(CompletionQueue& queue) {
 
 using Ids = std::vector<uint64_t>;
 
-TEST(CompletionQueueTest, CompletionsComeOutAsTheyWentIn) {
+TEST(CompletionQueueTest, CompletionsArePolledUnchangedAndInOrder) {
   CompletionQueue queue(4);
   Completion in{.id = WrId(1),
                 .qp = QpNumber(2),
@@ -66,7 +66,7 @@ TEST(CompletionQueueTest, CompletionsComeOutAsTheyWentIn) {
   EXPECT_EQ(queue.Poll(out), 0u);
 }
 
-TEST(CompletionQueueTest, HoldsAtLeastWhatWasAsked) {
+TEST(CompletionQueueTest, HoldsAtLeastTheRequestedCapacity) {
   for (size_t asked = 1; asked < 10; ++asked) {
     CompletionQueue queue(asked);
     EXPECT_GE(queue.capacity(), asked);
@@ -75,7 +75,7 @@ TEST(CompletionQueueTest, HoldsAtLeastWhatWasAsked) {
   }
 }
 
-TEST(CompletionQueueTest, OverflowIsForEver) {
+TEST(CompletionQueueTest, OverflowIsPermanent) {
   CompletionQueue queue(2);
   Push(queue, 1);
   Push(queue, 2);
@@ -83,7 +83,7 @@ TEST(CompletionQueueTest, OverflowIsForEver) {
   EXPECT_EQ(Push(queue, 4), PushStatus::kInError);
   EXPECT_TRUE(queue.overflowed());
   EXPECT_EQ(queue.Resize(8).error(), CqError::kOverflow);
-  EXPECT_EQ(PollAll(queue), (Ids{1, 2}));  // what was there is not lost
+  EXPECT_EQ(PollAll(queue), (Ids{1, 2}));  // earlier entries are kept
   std::array<Completion, 1> out;
   EXPECT_EQ(queue.Poll(out).error(), CqError::kOverflow);
   EXPECT_EQ(queue.StartPoll().error(), CqError::kOverflow);
@@ -91,7 +91,7 @@ TEST(CompletionQueueTest, OverflowIsForEver) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-TEST(CompletionQueueTest, WhileItDiscardsWhatFindsNoRoomIsNotMissed) {
+TEST(CompletionQueueTest, DiscardedCompletionsCauseNoOverflow) {
   CompletionQueue queue(2);
   Push(queue, 1);
   queue.set_discards(true);
@@ -160,7 +160,7 @@ TEST(CompletionQueueEventTest, OneEventPerArm) {
   EXPECT_FALSE(queue.Push(Make(5), false, At(0)).event_now);
 }
 
-TEST(CompletionQueueEventTest, EntriesThatAreThereRaiseNothing) {
+TEST(CompletionQueueEventTest, ExistingEntriesRaiseNoEvent) {
   CompletionQueue queue(8);
   Push(queue, 1);
   queue.Arm(Wanted::kAll);
@@ -179,7 +179,7 @@ TEST(CompletionQueueEventTest, SolicitedOnly) {
   EXPECT_FALSE(queue.Push(Failed(4), true, At(0)).event_now);
 }
 
-TEST(CompletionQueueEventTest, TheWiderWishWins) {
+TEST(CompletionQueueEventTest, ArmingForAllOverridesSolicited) {
   CompletionQueue queue(8);
   queue.Arm(Wanted::kAll);
   queue.Arm(Wanted::kSolicited);
@@ -198,7 +198,7 @@ TEST(CompletionQueueEventTest, ModerationWaitsForTheCount) {
   const auto third = queue.Push(Make(3), false, At(600));
   EXPECT_TRUE(third.event_now);
   EXPECT_EQ(third.event_at, Time::Never());
-  EXPECT_FALSE(queue.OnTime(At(5'000)));  // it was for these three, and is over
+  EXPECT_FALSE(queue.OnTime(At(5'000)));  // it was for these three
 }
 
 TEST(CompletionQueueEventTest, ModerationWaitsForThePeriod) {
@@ -223,7 +223,7 @@ TEST(CompletionQueueEventTest, LatePushRaisesTheOverdueEvent) {
   EXPECT_TRUE(queue.Push(Make(2), false, At(2'000)).event_now);
 }
 
-TEST(CompletionQueueEventTest, ModerationCountsOnlyWhatIsWanted) {
+TEST(CompletionQueueEventTest, ModerationCountsOnlyWantedCompletions) {
   CompletionQueue queue(16);
   queue.SetModeration(2, Seconds(1));
   queue.Arm(Wanted::kSolicited);
@@ -232,7 +232,7 @@ TEST(CompletionQueueEventTest, ModerationCountsOnlyWhatIsWanted) {
   EXPECT_TRUE(queue.Push(Make(3), true, At(2)).event_now);
 }
 
-TEST(CompletionQueueEventTest, ChangedModerationAppliesToTheEventThatWaits) {
+TEST(CompletionQueueEventTest, ChangedModerationAppliesToADelayedEvent) {
   CompletionQueue queue(16);
   queue.SetModeration(10, Duration::Max());
   queue.Arm(Wanted::kAll);
@@ -246,7 +246,7 @@ TEST(CompletionQueueEventTest, ChangedModerationAppliesToTheEventThatWaits) {
   EXPECT_TRUE(queue.Push(Make(2), false, At(60)).event_now);
 }
 
-// The queue as a list and a few sentences of the specification.
+// The queue as a list and a few rules of the specification.
 struct Model {
   std::deque<Completion> entries;
   bool broken = false;
@@ -351,7 +351,7 @@ TEST(CompletionQueuePropertyTest, AgreesWithTheModel) {
     }
     if (model.broken) ++broken;
   }
-  // Both fates were seen.
+  // Both outcomes occurred.
   EXPECT_GT(broken, 0u);
   EXPECT_LT(broken, 100u);
 }

@@ -6,7 +6,8 @@
 
 namespace verbena::queue {
 
-// The how-manieth element ever posted to a queue. 64 bits do not wrap in the life of a machine.
+// The number of an element among all that were ever posted to a queue. 64 bits do not wrap in
+// practice.
 using WqeNumber = StrongId<struct WqeNumberTag, uint64_t>;
 
 constexpr WqeNumber Next(WqeNumber n) { return WqeNumber(n.value() + 1); }

@@ -15,7 +15,7 @@ Sge Piece(uint64_t address, uint32_t length, uint32_t key) {
   return {.address = address, .length = length, .key = Key(key)};
 }
 
-TEST(SgeCursorTest, EmptyListHasNothing) {
+TEST(SgeCursorTest, AnEmptyListHasNoBytes) {
   SgeCursor cursor;
   EXPECT_EQ(cursor.Next(1), std::nullopt);
   cursor.Seek(0);
@@ -23,7 +23,7 @@ TEST(SgeCursorTest, EmptyListHasNothing) {
   EXPECT_TRUE(cursor.IsConsistent());
 }
 
-TEST(SgeCursorTest, WalksOverElementBorders) {
+TEST(SgeCursorTest, CrossesElementBorders) {
   const std::vector<Sge> list = {Piece(1000, 10, 1), Piece(2000, 5, 2)};
   SgeCursor cursor(list);
   EXPECT_EQ(cursor.Next(4), Piece(1000, 4, 1));
@@ -56,21 +56,21 @@ TEST(SgeCursorTest, LongestElements) {
   EXPECT_EQ(cursor.offset(), 2 * uint64_t{kMax});
 }
 
-TEST(SgeCursorTest, AddressesWrapWithoutHarm) {
+TEST(SgeCursorTest, AddressesMayWrap) {
   const std::vector<Sge> list = {Piece(std::numeric_limits<uint64_t>::max(), 3, 1)};
   SgeCursor cursor(list);
   EXPECT_EQ(cursor.Next(1), Piece(std::numeric_limits<uint64_t>::max(), 1, 1));
   EXPECT_EQ(cursor.Next(9), Piece(0, 2, 1));
 }
 
-TEST(SgeCursorDeathTest, BehindTheEnd) {
+TEST(SgeCursorDeathTest, SeekingBeyondTheEnd) {
   const std::vector<Sge> list = {Piece(0, 3, 1)};
   SgeCursor cursor(list);
   cursor.Seek(3);
   EXPECT_DEATH(cursor.Seek(4), "CHECK failed");
 }
 
-// The model writes down where each byte of the message lies.
+// The model records the position of each byte of the message.
 struct ModelByte {
   uint64_t address;
   Key key;

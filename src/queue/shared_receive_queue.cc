@@ -37,8 +37,9 @@ std::optional<SharedReceiveQueue::Taken> SharedReceiveQueue::Take() {
   if (!slot) return std::nullopt;
   taken_count_.fetch_add(1, std::memory_order_relaxed);
   begin_ = Next(begin_);
-  // IBA 10.2.9.3: the event is raised once, when fewer are left than the limit, which it disarms.
-  // The exchange fails when the program has just set another limit; that one counts from now on.
+  // IBA 10.2.9.3: the event is raised once, when fewer elements are left than the limit, and the
+  // limit is disarmed. The exchange fails if the program has just set another limit, which then
+  // applies.
   uint32_t armed = limit();
   const bool reached = posted_->size() < armed &&
                        limit_.compare_exchange_strong(armed, 0, std::memory_order_relaxed);
@@ -48,7 +49,7 @@ std::optional<SharedReceiveQueue::Taken> SharedReceiveQueue::Take() {
 Result<void, SharedReceiveQueue::ResizeError> SharedReceiveQueue::Resize(uint32_t capacity) {
   const MutexLock lock(mutex_);
   if (capacity < slot_count_ - free_->size()) return Fail(ResizeError::kTooSmall);
-  // What a smaller queue leaves unused is kept for the day it grows again.
+  // Unused elements of a smaller queue are kept for a later growth.
   if (capacity > slot_count_) GrowTo(capacity);
   capacity_ = capacity;
   return {};

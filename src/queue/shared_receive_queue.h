@@ -17,24 +17,24 @@
 
 namespace verbena::queue {
 
-// A receive queue that several queue pairs take from. They finish in any order, so an element goes
-// round through three places: free, posted (in order), taken.
+// A receive queue for several queue pairs. They finish in any order, so an element cycles through
+// three states: free, posted (in order), taken.
 //
 //   Post: free -> posted      Take: posted -> taken      Give: taken -> free
 //
-// Elements stay where they are in memory, whatever happens to others; growth adds a block.
+// Elements never move in memory; growth adds a block.
 //
-// Invariant: every element is in exactly one place; posted and taken ones together are at most
-// capacity(), unless a Resize lowered it, which it does not below them.
+// Invariant: every element is in exactly one state; posted and taken ones together are at most
+// capacity(), which Resize does not lower below their number.
 //
 // Thread rule: any thread posts and sets the limit; posters exclude each other with a mutex (see
-// WorkQueue). The engine, one thread at a time, takes and gives without a lock. Resize: by the
-// engine.
+// WorkQueue). The engine, one thread at a time, takes and gives without a lock. Only the engine
+// calls Resize.
 class SharedReceiveQueue {
   struct Slot;
 
  public:
-  // A taken element. A value; good until it is given back.
+  // A taken element. A value type; valid until the element is given back.
   class Handle {
    public:
     [[nodiscard]] const ReceiveWqe& wqe() const { return slot_->wqe; }
@@ -64,9 +64,9 @@ class SharedReceiveQueue {
   [[nodiscard]] Result<void, PostError> Post(const ReceiveWorkRequest& request)
       VERBENA_EXCLUDES(mutex_);
 
-  // Arms the limit event; 0 disarms it. A limit above the number posted is met by the next Take.
+  // Arms the limit event; 0 disarms it. If fewer elements are posted, the next Take raises it.
   void SetLimit(uint32_t limit) { limit_.store(limit, std::memory_order_relaxed); }
-  // 0 when it is not armed, or no longer.
+  // 0 if it is not armed.
   [[nodiscard]] uint32_t limit() const { return limit_.load(std::memory_order_relaxed); }
 
   // The oldest posted element.
@@ -77,10 +77,10 @@ class SharedReceiveQueue {
     free_->Push(handle.slot_);
   }
 
-  // Posted and not taken. By the engine.
+  // Posted and not taken. For the engine.
   [[nodiscard]] size_t size() const { return posted_->size(); }
-  // The same by their numbers, in the order in which they were posted and will be taken. By the
-  // engine; REQUIRES: begin() <= n < end().
+  // The same by number, in the order of posting and taking. For the engine; REQUIRES: begin() <= n
+  // < end().
   [[nodiscard]] WqeNumber begin() const { return begin_; }
   [[nodiscard]] WqeNumber end() const { return WqeNumber(begin_.value() + size()); }
   [[nodiscard]] std::span<const Sge> SgesAt(WqeNumber n) const {
@@ -93,10 +93,10 @@ class SharedReceiveQueue {
   }
   [[nodiscard]] uint32_t sges_max() const { return limits_.sges_max; }
 
-  // Refused below the number of elements that are posted or taken. Allocates when it grows.
+  // Fails below the number of elements that are posted or taken. Allocates when it grows.
   [[nodiscard]] Result<void, ResizeError> Resize(uint32_t capacity) VERBENA_EXCLUDES(mutex_);
 
-  // By the engine.
+  // For the engine.
   [[nodiscard]] bool IsConsistent() const VERBENA_EXCLUDES(mutex_);
 
  private:
@@ -120,13 +120,13 @@ class SharedReceiveQueue {
   uint32_t capacity_ VERBENA_GUARDED_BY(mutex_);
   uint32_t slot_count_ VERBENA_GUARDED_BY(mutex_) = 0;
   std::vector<Block> blocks_ VERBENA_GUARDED_BY(mutex_);
-  // One end of each ring is the posters', under mutex_, and one the engine's. The pointers change
-  // in Resize only, which is the engine and holds mutex_.
+  // The posters use one end of each ring, under mutex_, and the engine the other. The pointers
+  // change only in Resize, which the engine calls, and which holds mutex_.
   std::unique_ptr<SlotRing> free_;    // engine to posters
   std::unique_ptr<SlotRing> posted_;  // posters to engine
   std::atomic<uint32_t> limit_ = 0;
   std::atomic<uint32_t> taken_count_ = 0;  // written by the engine
-  WqeNumber begin_;                        // the engine's
+  WqeNumber begin_;                        // used by the engine
 };
 
 }  // namespace verbena::queue

@@ -18,7 +18,7 @@ namespace {
 using Handle = SharedReceiveQueue::Handle;
 using Taken = SharedReceiveQueue::Taken;
 
-// The list tells the id, so that a mix-up shows.
+// The list depends on the id, so that a mix-up shows.
 Result<void, PostError> Post(SharedReceiveQueue& queue, uint64_t id) {
   const std::array<Sge, 1> sges = {Sge{.address = ~id, .length = 3, .key = Key(1)}};
   return queue.Post({{WrId(id)}, sges});
@@ -29,7 +29,7 @@ bool Holds(Handle handle, uint64_t id) {
          handle.sges()[0].address == ~id && handle.length() == 3;
 }
 
-TEST(SharedReceiveQueueTest, TakenInOrderGivenInAny) {
+TEST(SharedReceiveQueueTest, TakesInOrderAndGivesInAnyOrder) {
   SharedReceiveQueue queue(3, 1);
   EXPECT_FALSE(queue.Take().has_value());
   for (uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(Post(queue, id));
@@ -38,7 +38,7 @@ TEST(SharedReceiveQueueTest, TakenInOrderGivenInAny) {
   const Handle b = queue.Take()->handle;
   EXPECT_TRUE(Holds(a, 0) && Holds(b, 1));
   EXPECT_EQ(queue.size(), 1u);
-  EXPECT_EQ(Post(queue, 3).error(), PostReason::kQueueFull);  // taken ones keep their places
+  EXPECT_EQ(Post(queue, 3).error(), PostReason::kQueueFull);  // taken elements count
   queue.Give(b);
   EXPECT_TRUE(Post(queue, 3));
   EXPECT_EQ(Post(queue, 4).error(), PostReason::kQueueFull);
@@ -48,7 +48,7 @@ TEST(SharedReceiveQueueTest, TakenInOrderGivenInAny) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-TEST(SharedReceiveQueueTest, NumbersGoOnWhateverIsTakenOrGrows) {
+TEST(SharedReceiveQueueTest, NumbersContinueAfterTakesAndGrowth) {
   SharedReceiveQueue queue(3, 1);
   uint64_t posted = 0;
   for (const uint32_t capacity : {3u, 5u, 9u}) {
@@ -74,13 +74,13 @@ TEST(SharedReceiveQueueTest, LimitIsReportedOnce) {
   SharedReceiveQueue queue(8, 1);
   for (uint64_t id = 0; id < 6; ++id) ASSERT_TRUE(Post(queue, id));
   queue.SetLimit(4);
-  EXPECT_FALSE(queue.Take()->limit_reached);  // 5 are left
-  EXPECT_FALSE(queue.Take()->limit_reached);  // 4: not below
+  EXPECT_FALSE(queue.Take()->limit_reached);  // 5 left
+  EXPECT_FALSE(queue.Take()->limit_reached);  // 4 left: not below
   EXPECT_EQ(queue.limit(), 4u);
   EXPECT_TRUE(queue.Take()->limit_reached);
   EXPECT_EQ(queue.limit(), 0u);
   EXPECT_FALSE(queue.Take()->limit_reached);
-  queue.SetLimit(8);  // above what is there: with the next one
+  queue.SetLimit(8);  // more than are posted: the next one raises it
   EXPECT_TRUE(queue.Take()->limit_reached);
   EXPECT_FALSE(queue.Take()->limit_reached);
 }
@@ -95,7 +95,7 @@ TEST(SharedReceiveQueueTest, LimitIsNotArmedAtFirstNorByZero) {
   EXPECT_FALSE(queue.Take()->limit_reached);
 }
 
-TEST(SharedReceiveQueueTest, GrowsAroundWhatIsThere) {
+TEST(SharedReceiveQueueTest, GrowsWithElementsInUse) {
   SharedReceiveQueue queue(2, 1);
   ASSERT_TRUE(Post(queue, 0) && Post(queue, 1));
   const Handle taken = queue.Take()->handle;
@@ -110,7 +110,7 @@ TEST(SharedReceiveQueueTest, GrowsAroundWhatIsThere) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-TEST(SharedReceiveQueueTest, ShrinksToWhatIsUsed) {
+TEST(SharedReceiveQueueTest, ShrinksToTheElementsInUse) {
   SharedReceiveQueue queue(8, 1);
   for (uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(Post(queue, id));
   const Handle taken = queue.Take()->handle;
@@ -126,7 +126,7 @@ TEST(SharedReceiveQueueTest, ShrinksToWhatIsUsed) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-TEST(SharedReceiveQueueTest, EmptyQueueMayGrow) {
+TEST(SharedReceiveQueueTest, AnEmptyQueueCanGrow) {
   SharedReceiveQueue queue(0, 1);
   EXPECT_EQ(Post(queue, 0).error(), PostReason::kQueueFull);
   ASSERT_TRUE(queue.Resize(1));
@@ -249,7 +249,7 @@ TEST(SharedReceiveQueueThreads, ManyPostersOneEngine) {
       held.push_back(taken->handle);
       ++done;
     }
-    // Some are held for a while, and given back in no order.
+    // Some are held for a while, and given back in random order.
     if (held.size() > 5 || !taken) {
       random.Shuffle(held);
       for (const Handle handle : held) queue.Give(handle);
@@ -277,7 +277,7 @@ TEST(SharedReceiveQueueThreads, ResizeWhilePosting) {
   uint64_t expected = 0;
   for (uint32_t round = 0; expected < 1'500; ++round) {
     if (!queue.Resize(2 + round % 40)) {
-      std::this_thread::yield();  // too full to shrink that far
+      std::this_thread::yield();  // too many elements in use to shrink
     }
     while (const std::optional<Taken> taken = queue.Take()) {
       EXPECT_TRUE(Holds(taken->handle, expected++));

@@ -27,7 +27,7 @@ class SpscRing {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpos
   SpscRing(const SpscRing&) = delete;
   SpscRing& operator=(const SpscRing&) = delete;
 
-  // By the pusher.
+  // For the pusher.
   void Push(T value) {
     const uint64_t end = end_.load(std::memory_order_relaxed);
     CHECK(end - begin_.load(std::memory_order_acquire) <= mask_);
@@ -35,7 +35,7 @@ class SpscRing {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpos
     end_.store(end + 1, std::memory_order_release);
   }
 
-  // By the popper.
+  // For the popper.
   [[nodiscard]] std::optional<T> Pop() {
     const uint64_t begin = begin_.load(std::memory_order_relaxed);
     if (begin == end_.load(std::memory_order_acquire)) return std::nullopt;
@@ -44,7 +44,7 @@ class SpscRing {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpos
     return value;
   }
 
-  // By the popper: the value that the (i + 1)-th Pop from now would get. REQUIRES: i < size().
+  // For the popper: the value that the (i + 1)-th Pop would return. REQUIRES: i < size().
   [[nodiscard]] T Peek(size_t i) const {
     const uint64_t begin = begin_.load(std::memory_order_relaxed);
     DCHECK(i < end_.load(std::memory_order_acquire) - begin);

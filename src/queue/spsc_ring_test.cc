@@ -33,7 +33,7 @@ TEST(SpscRingTest, AgreesWithADeque) {
   }
 }
 
-TEST(SpscRingDeathTest, FullRingTakesNothing) {
+TEST(SpscRingDeathTest, PushIntoAFullRing) {
   SpscRing<int> ring(2);
   ring.Push(1);
   ring.Push(2);

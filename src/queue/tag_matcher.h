@@ -13,7 +13,7 @@
 
 namespace verbena::queue {
 
-// A receive request for messages of a tag: for those of which (tag & mask) is this one's tag.
+// A receive request for messages whose (tag & mask) is `tag`.
 struct TaggedReceive {
   WrId id{};
   uint64_t tag = 0;
@@ -22,22 +22,22 @@ struct TaggedReceive {
 };
 
 // The tagged receives of a tag matching queue, in the order in which they were added. A message
-// takes the oldest that matches; one that finds none is unexpected, and the program looks at it.
+// takes the oldest that matches; a message without a match is unexpected, and goes to the program.
 //
 //   Add: free -> listed      Match: listed -> taken      Give: taken -> free      Remove: -> free
 //
-// While the program has not looked at an unexpected message yet, it may add a receive that this
-// message should have had. Were a later message to take it, the two would have changed places. So
-// what is added then is listed but held, until the program says that it has seen as many unexpected
-// messages as there were: the two are in step again.
+// Before the program has seen an unexpected message, it may add a receive that would have matched
+// it. If a later message took that receive, the two messages would be reordered. So receives added
+// then are listed but held, until the program reports that it has seen as many unexpected messages
+// as there were: then both sides are in step.
 //
-// Invariant: the first active_ of the list are not held, and all are active when it is in step.
-// Owned by its receive queue. The engine's, one thread at a time; allocates at construction only.
+// Invariant: the first active_ elements of the list are not held; in step, all are active. Owned by
+// its receive queue. For the engine, one thread at a time; allocates at construction only.
 class TagMatcher {
  public:
   static constexpr uint32_t kCapacityMax = 1U << 16;
 
-  // A receive that was taken. A value; good until it is given back.
+  // A taken receive. A value type; valid until it is given back.
   using Index = StrongId<struct TagIndexTag, uint32_t>;
 
   enum class AddError : uint8_t { kFull, kTooManySges };
@@ -46,7 +46,7 @@ class TagMatcher {
   TagMatcher(uint32_t capacity, uint32_t sges_max);
 
   [[nodiscard]] Result<TagHandle, AddError> Add(const TaggedReceive& receive);
-  // False if a message has taken it, or it never was.
+  // False if a message has taken it, or if it does not exist.
   [[nodiscard]] bool Remove(TagHandle handle);
 
   [[nodiscard]] std::optional<Index> Match(uint64_t tag);
@@ -59,10 +59,11 @@ class TagMatcher {
     return {&sges_[size_t{index.value()} * sges_max_], At(index).sge_count};
   }
 
-  // A message was unexpected; or was, and failed before the program could hear of it.
+  // Counts an unexpected message; takes back the count of one that failed before the program saw
+  // it.
   void CountUnexpected() { ++unexpected_; }
   void DiscountUnexpected();
-  // The program has seen so many, all in all.
+  // The program has seen this many in total.
   void Synchronize(uint32_t seen);
   [[nodiscard]] bool is_in_step() const { return seen_ == unexpected_; }
 

@@ -20,7 +20,7 @@ class TagMatcherTest : public ::testing::Test {
     EXPECT_TRUE(handle.has_value());
     return handle.value_or(TagHandle());
   }
-  // The id of what a message with this tag takes; it is given back at once.
+  // The id of the receive that a message with this tag takes; gives it back at once.
   std::optional<uint64_t> Take(uint64_t tag) {
     const auto index = tags_.Match(tag);
     if (!index) return std::nullopt;
@@ -42,11 +42,11 @@ TEST_F(TagMatcherTest, TheOldestThatMatchesIsTaken) {
   EXPECT_EQ(Take(0x10), 1u);
 }
 
-TEST_F(TagMatcherTest, AMaskHidesBitsOfTheMessageOnly) {
+TEST_F(TagMatcherTest, TheMaskAppliesToTheTagOfTheMessageOnly) {
   Add(1, 0x12, 0xFF);
   EXPECT_EQ(Take(0xAB13), std::nullopt);
   EXPECT_EQ(Take(0xAB12), 1u);
-  Add(2, 0x112, 0xFF);  // no message has such bits left
+  Add(2, 0x112, 0xFF);  // no masked tag of a message has such bits
   EXPECT_EQ(Take(0x112), std::nullopt);
   Add(3, 0, 0);
   EXPECT_EQ(Take(kWhole), 3u);
@@ -70,12 +70,12 @@ TEST_F(TagMatcherTest, HasLimits) {
   for (uint64_t id = 0; id < 4; ++id) Add(id, id);
   EXPECT_EQ(tags_.Add({}).error(), TagMatcher::AddError::kFull);
   const auto taken = tags_.Match(2);
-  EXPECT_EQ(tags_.Add({}).error(), TagMatcher::AddError::kFull);  // its place is in use still
+  EXPECT_EQ(tags_.Add({}).error(), TagMatcher::AddError::kFull);  // its place is still in use
   tags_.Give(*taken);
   EXPECT_TRUE(tags_.Add({}).has_value());
 }
 
-TEST_F(TagMatcherTest, OneThatWasTakenCannotBeRemoved) {
+TEST_F(TagMatcherTest, ATakenReceiveCannotBeRemoved) {
   const TagHandle first = Add(1, 1);
   const TagHandle second = Add(2, 2);
   EXPECT_EQ(Take(1), 1u);
@@ -85,7 +85,7 @@ TEST_F(TagMatcherTest, OneThatWasTakenCannotBeRemoved) {
   EXPECT_EQ(Take(2), std::nullopt);
 }
 
-TEST_F(TagMatcherTest, AHandleIsNotThatOfTheNextInItsPlace) {
+TEST_F(TagMatcherTest, AHandleIsNotReusedForTheNextReceive) {
   const TagHandle first = Add(1, 1);
   EXPECT_TRUE(tags_.Remove(first));
   EXPECT_NE(Add(2, 1), first);
@@ -93,13 +93,13 @@ TEST_F(TagMatcherTest, AHandleIsNotThatOfTheNextInItsPlace) {
   EXPECT_EQ(Take(1), 2u);
 }
 
-TEST_F(TagMatcherTest, WhatIsAddedOutOfStepIsHeld) {
+TEST_F(TagMatcherTest, ReceivesAddedOutOfStepAreHeld) {
   Add(1, 1);
   tags_.CountUnexpected();
   EXPECT_FALSE(tags_.is_in_step());
   Add(2, 2);
   EXPECT_EQ(Take(2), std::nullopt);
-  EXPECT_EQ(Take(1), 1u);  // was there before
+  EXPECT_EQ(Take(1), 1u);  // added before
   tags_.CountUnexpected();
   tags_.Synchronize(1);
   EXPECT_EQ(Take(2), std::nullopt);
@@ -108,7 +108,7 @@ TEST_F(TagMatcherTest, WhatIsAddedOutOfStepIsHeld) {
   EXPECT_EQ(Take(2), 2u);
 }
 
-TEST_F(TagMatcherTest, HeldOnesCanBeRemoved) {
+TEST_F(TagMatcherTest, HeldReceivesCanBeRemoved) {
   Add(1, 1);
   tags_.CountUnexpected();
   const TagHandle held = Add(2, 1);
@@ -117,7 +117,7 @@ TEST_F(TagMatcherTest, HeldOnesCanBeRemoved) {
   EXPECT_EQ(Take(1), std::nullopt);
 }
 
-TEST_F(TagMatcherTest, OneThatFailedWasNotUnexpected) {
+TEST_F(TagMatcherTest, AFailedMessageIsNotUnexpected) {
   tags_.CountUnexpected();
   Add(1, 1);
   tags_.DiscountUnexpected();

@@ -119,7 +119,7 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
     begin_.store(n.value() + 1, std::memory_order_release);
   }
 
-  // By the engine.
+  // For the engine.
   [[nodiscard]] bool IsConsistent() const VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (begin() > end() || end().value() > staged_) return false;
@@ -197,7 +197,7 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
   void CopyInline(std::span<const Sge> sges, WqeNumber n, Slot& slot) {
     std::byte* to = RowOf(inlines_, limits_.inline_max, n);
     for (const Sge& sge : sges) {
-      if (sge.length == 0) continue;  // its address need not be valid
+      if (sge.length == 0) continue;  // its address may be invalid
       std::memcpy(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(sge.address)),
                   sge.length);
       to += sge.length;

@@ -35,7 +35,7 @@ std::vector<T> VectorOf(std::span<const T> values) {
   return {values.begin(), values.end()};
 }
 
-TEST(WorkQueueTest, KeepsWhatIsPosted) {
+TEST(WorkQueueTest, KeepsPostedRequests) {
   SendQueue queue(kLimits);
   EXPECT_EQ(queue.begin(), queue.end());
   std::vector<Sge> sges = {{.address = 1, .length = 2, .key = Key(3)},
@@ -48,7 +48,7 @@ TEST(WorkQueueTest, KeepsWhatIsPosted) {
                     .operand = RemoteAddress{.address = 7, .key = Key(1)}};
   const auto n = queue.Post({wqe, sges});
   ASSERT_TRUE(n);
-  sges.assign(2, Sge{});  // the program's list is its own again
+  sges.assign(2, Sge{});  // the program may reuse its list
 
   EXPECT_EQ(*n, queue.begin());
   EXPECT_EQ(queue.end(), Next(*n));
@@ -60,7 +60,7 @@ TEST(WorkQueueTest, KeepsWhatIsPosted) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-TEST(WorkQueueTest, ElementOccupiesItsPlaceUntilRetired) {
+TEST(WorkQueueTest, AnElementOccupiesItsPlaceUntilRetired) {
   SendQueue queue(kLimits);
   for (uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(queue.Post({Send(i), {}}));
   EXPECT_EQ(queue.Post({Send(3), {}}).error(), PostReason::kQueueFull);
@@ -72,7 +72,7 @@ TEST(WorkQueueTest, ElementOccupiesItsPlaceUntilRetired) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-TEST(WorkQueueTest, InlineDataIsTakenAtOnce) {
+TEST(WorkQueueTest, InlineDataIsCopiedAtOnce) {
   SendQueue queue(kLimits);
   std::string first = "abc";
   std::string second = "defgh";
@@ -124,13 +124,13 @@ TEST(WorkQueueTest, RefusedRequestsLeaveNoTrace) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-TEST(WorkQueueTest, ChainStandsUpToTheBadRequest) {
+TEST(WorkQueueTest, AChainIsPostedUpToTheRefusedRequest) {
   SendQueue queue(kLimits);
   {
     SendQueue::Posting posting(queue);
     EXPECT_TRUE(posting.Add({Send(1), {}}));
     EXPECT_TRUE(posting.Add({Send(2), {}}));
-    EXPECT_EQ(queue.begin(), queue.end());  // not before it is complete
+    EXPECT_EQ(queue.begin(), queue.end());  // not visible before it is complete
     EXPECT_EQ(posting.Add({SendWqe{.opcode = SendOpcode::kDelay}, {}}).error(),
               PostReason::kBadOperand);
   }
@@ -138,7 +138,7 @@ TEST(WorkQueueTest, ChainStandsUpToTheBadRequest) {
   EXPECT_EQ(queue.At(WqeNumber(1)).id, WrId(2));
 }
 
-TEST(WorkQueueTest, AbortedChainNeverWas) {
+TEST(WorkQueueTest, AnAbortedChainHasNoEffect) {
   SendQueue queue(kLimits);
   ASSERT_TRUE(queue.Post({Send(1), {}}));
   {
@@ -154,13 +154,13 @@ TEST(WorkQueueTest, AbortedChainNeverWas) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-TEST(WorkQueueTest, QueueOfNothing) {
+TEST(WorkQueueTest, AQueueWithoutElementsRefusesPosts) {
   ReceiveQueue queue(WorkQueueLimits{});
   EXPECT_EQ(queue.Post({{WrId(1)}, {}}).error(), PostReason::kQueueFull);
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-TEST(WorkQueueDeathTest, RetiresOnlyWhatIsPosted) {
+TEST(WorkQueueDeathTest, RetiresOnlyPostedElements) {
   ReceiveQueue queue(kLimits);
   EXPECT_DEATH(queue.Retire(WqeNumber(0)), "CHECK failed");
   ASSERT_TRUE(queue.Post({{WrId(1)}, {}}));

@@ -10,8 +10,7 @@
 
 namespace verbena::queue {
 
-// What a program posts: an element and its lists. The lists are read while it is being posted, and
-// not after.
+// What a program posts: an element and its lists. The lists are read only during the post.
 template <class Wqe>
 struct WorkRequest {
   Wqe wqe{};
@@ -22,7 +21,7 @@ struct WorkRequest {
 using SendWorkRequest = WorkRequest<SendWqe>;
 using ReceiveWorkRequest = WorkRequest<ReceiveWqe>;
 
-// How large a work queue is, and each element of it.
+// The size of a work queue and of its elements.
 struct WorkQueueLimits {
   uint32_t capacity = 0;  // elements; 0 for a queue that is never posted to
   uint32_t sges_max = 0;
@@ -30,7 +29,7 @@ struct WorkQueueLimits {
   uint32_t pages_max = 0;
 };
 
-// The checks of one request by itself, in which the queue's state plays no part.
+// Checks a request independently of the state of the queue.
 inline std::optional<PostError> Validate(const ReceiveWorkRequest& request,
                                          const WorkQueueLimits& limits) {
   if (request.sges.size() > limits.sges_max) {
@@ -42,7 +41,7 @@ inline std::optional<PostError> Validate(const ReceiveWorkRequest& request,
 inline std::optional<PostError> Validate(const SendWorkRequest& request,
                                          const WorkQueueLimits& limits) {
   const SendWqe& wqe = request.wqe;
-  // The C interface hands on whatever number the program wrote.
+  // The C interface passes any number that the program wrote.
   if (static_cast<size_t>(wqe.opcode) >= kSendOpcodeCount) return PostError{PostReason::kBadOpcode};
   const SendProperties& properties = PropertiesOf(wqe.opcode);
   if ((properties.operands >> wqe.operand.index() & 1) == 0) {

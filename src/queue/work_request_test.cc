@@ -38,7 +38,7 @@ std::optional<PostError> Check(SendOpcode opcode, const SendOperand& operand,
   return Validate(SendWorkRequest{wqe, sges, pages}, kLimits);
 }
 
-TEST(WorkRequestTest, OpcodeDecidesTheOperand) {
+TEST(WorkRequestTest, TheOpcodeDeterminesTheOperand) {
   for (const auto& [opcode, operand] : kGood) {
     for (const auto& [other, other_operand] : kGood) {
       const bool fits = operand.index() == other_operand.index();
@@ -56,7 +56,7 @@ TEST(WorkRequestTest, DatagramsAreSends) {
   EXPECT_EQ(Check(SendOpcode::kWrite, Datagram{}), PostReason::kBadOperand);
 }
 
-TEST(WorkRequestTest, UnknownOpcode) {
+TEST(WorkRequestTest, AnUnknownOpcodeIsRefused) {
   EXPECT_EQ(Check(static_cast<SendOpcode>(kSendOpcodeCount), {}), PostReason::kBadOpcode);
   EXPECT_EQ(Check(static_cast<SendOpcode>(255), {}), PostReason::kBadOpcode);
 }
@@ -89,7 +89,7 @@ TEST(WorkRequestTest, PagesOnlyWithARegistration) {
   EXPECT_EQ(Check(SendOpcode::kSend, {}, {}, false, all.first(1)), PostReason::kTooManyPages);
 }
 
-TEST(WorkRequestTest, AnErrorSaysWhatWasGivenAndTheLimit) {
+TEST(WorkRequestTest, AnErrorHasTheValueAndTheLimit) {
   const std::array<Sge, 3> sges{};
   const std::array<uint64_t, 4> pages{};
   EXPECT_EQ(Check(SendOpcode::kSend, {}, sges),

@@ -34,7 +34,7 @@ inline constexpr size_t kSendOpcodeCount = static_cast<size_t>(SendOpcode::kDela
 
 const char* NameOf(SendOpcode opcode);
 
-// What an opcode needs to know besides its scatter/gather list: the alternatives of SendOperand.
+// The operands of opcodes besides the scatter/gather list: the alternatives of SendOperand.
 
 struct Atomic {
   RemoteAddress remote{};
@@ -53,12 +53,12 @@ struct WindowBind {
   Access rights{};
   bool zero_based = false;
   bool one_touch = false;
-  bool by_index = false;  // the window is named by the index of its key alone
+  bool by_index = false;  // only the index of its key identifies the window
 
   friend bool operator==(const WindowBind&, const WindowBind&) = default;
 };
 
-// The pages are posted beside it and kept by the queue.
+// The page list is posted with it and stored in the queue.
 struct RegistrationOperand {
   Key key{};
   Access rights{};
@@ -72,7 +72,7 @@ struct RegistrationOperand {
   friend bool operator==(const RegistrationOperand&, const RegistrationOperand&) = default;
 };
 
-// Where the peer's earlier writes must have arrived, and for how much of its memory. (IBA A19)
+// Which earlier writes must be visible, and for which part of the memory. (IBA A19)
 struct FlushOperand {
   RemoteAddress remote{};
   uint32_t length = 0;
@@ -92,19 +92,19 @@ struct DelayOperand {
 using SendOperand = std::variant<std::monostate, RemoteAddress, Atomic, Datagram, WindowBind,
                                  RegistrationOperand, FlushOperand, DelayOperand>;
 
-// An element of a send queue, without its lists. A value; trivial to copy.
+// An element of a send queue, without its lists. A value type, trivially copyable.
 struct SendWqe {
   WrId id{};
   SendOpcode opcode = SendOpcode::kSend;
   SendFlags flags{.signaled = false};
-  // Of the adapter's own making: the program hears nothing of it from the send queue.
+  // Made by the adapter: the program gets no completion from the send queue.
   bool internal = false;
   Immediate immediate{};
-  Key invalidate{};        // the peer's key, or with kLocalInvalidate ours
+  Key invalidate{};        // the peer's key; ours with kLocalInvalidate
   SrqNumber remote_srq{};  // XRC
   SendOperand operand{};
 
-  // REQUIRES: the operand is a T, which the queue has made sure of for the opcode's own operand.
+  // REQUIRES: the operand is a T. The queue has checked this for the opcode's own operand.
   template <class T>
   [[nodiscard]] const T& As() const {
     const T* const value = std::get_if<T>(&operand);
@@ -124,6 +124,9 @@ struct ReceiveWqe {
   friend bool operator==(const ReceiveWqe&, const ReceiveWqe&) = default;
 };
 
+// What an atomic operation, and an atomic write, move.
+inline constexpr uint32_t kAtomicBytes = 8;
+
 struct SendProperties {
   bool needs_response = false;  // counts against max_rd_atomic: the responder keeps a resource
   bool carries_payload = false;
@@ -131,8 +134,8 @@ struct SendProperties {
   bool touches_remote = false;
   bool is_local = false;  // nothing goes on the wire
   bool registers = false;
-  bool is_word = false;   // moves 8 bytes, no more and no less
-  bool is_plain = false;  // none of the last three: nothing is to be done here before it is sent
+  bool is_word = false;   // moves exactly kAtomicBytes
+  bool is_plain = false;  // none of the last three: needs no local work before it is sent
   uint8_t operands = 0;   // bit i: alternative i of SendOperand is allowed
 };
 

@@ -34,7 +34,7 @@ TEST(WqeTest, PropertiesAgreeWithEachOther) {
   }
 }
 
-TEST(WqeTest, WhatReadsTheRemoteWaitsForAResponse) {
+TEST(WqeTest, RemoteReadsNeedAResponse) {
   EXPECT_TRUE(PropertiesOf(SendOpcode::kRead).needs_response);
   EXPECT_TRUE(PropertiesOf(SendOpcode::kCompareAndSwap).needs_response);
   EXPECT_TRUE(PropertiesOf(SendOpcode::kFetchAndAdd).needs_response);

@@ -10,7 +10,7 @@ using ibverbs::Invalid;
 using ibverbs::MinusOne;
 using ibverbs::Thrown;
 
-// The calls of the connection manager return -1, with the number in errno; the reason goes to the
+// Calls of the connection manager return -1 with the error number in errno; the reason goes to the
 // log.
 [[nodiscard]] inline int Failed(std::string_view call, const Error& error) noexcept {
   return MinusOne(ibverbs::Failed(call, error));

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "verbs/counters.h"
+#include "verbs/guest.h"
 #include "verbs/options.h"
 
 namespace verbena::verbs {
@@ -29,8 +30,12 @@ void LogWarnings(Adapter& adapter) noexcept try {
   Log(LogLevel::kInfo, "out of memory");
 }
 
+bool HasBudget(const Options& options) {
+  return options.memory_budget > 0 || !options.guest.empty();
+}
+
 bool HaveTwoBudgets(const Options& open, const Options& wanted) {
-  return open.memory_budget > 0 && wanted.memory_budget > 0;
+  return HasBudget(open) && HasBudget(wanted);
 }
 
 }  // namespace
@@ -46,6 +51,7 @@ struct AdapterTable::Owner {
   AdapterTable& table;
   std::optional<Entries::iterator> entry;
   std::unique_ptr<Adapter> adapter;
+  std::unique_ptr<Guest> guest;  // nullptr: it is none
 };
 
 ErrorOr<AdapterTable*> AdapterTable::OfProcess() {
@@ -70,6 +76,11 @@ ErrorOr<std::shared_ptr<Adapter>> AdapterTable::Open(const Options& options) {
   auto opened = Adapter::Open(ToAdapter(options));
   if (!opened) return Fail(opened.error());
   owner->adapter = std::move(*opened);
+  if (!options.guest.empty()) {
+    auto guest = Guest::Attach(options, *owner->adapter);
+    if (!guest) return Fail(guest.error());
+    owner->guest = std::move(*guest);
+  }
   std::shared_ptr<Adapter> adapter(owner, owner->adapter.get());
   {
     const std::scoped_lock lock(mutex_);
@@ -103,7 +114,13 @@ ErrorOr<std::shared_ptr<Adapter>> AdapterTable::FindOrEnter(const Options& optio
 }
 
 void AdapterTable::End(Owner& owner) {
-  if (!owner.entry || guard_.is_child()) return;
+  if (guard_.is_child()) {
+    // A child has not its thread.
+    static_cast<void>(owner.guest.release());
+    return;
+  }
+  owner.guest.reset();
+  if (!owner.entry) return;
   DeviceCounters counters;
   if (owner.adapter != nullptr) {
     if (const auto report = owner.adapter->Query()) counters = CountersOf(*report);

@@ -187,6 +187,20 @@ TEST_P(ConnectionManagerTest, APortWithoutListenerIsRefused) {
             GetParam() == Processes::kOne ? 2u : 1u);  // one adapter is asked twice
 }
 
+// As programs do that make one connection after the other: the server listens for the next one
+// while its client already asks.
+TEST_P(ConnectionManagerTest, AClientThatIsSoonerThanTheListenIsConnected) {
+  const CmId other = server->Listener();  // so that a process has the RoCEv2 port
+  CmId listener = server->MakeId();
+  ASSERT_TRUE(listener.Bind({.ip = kAny}));
+  CmId id = client->MakeId();
+  ASSERT_TRUE(id.Bind({.ip = kAny}));
+  ASSERT_TRUE(id.Connect(kIpv4, {.ip = kIpv4, .port = listener.local().port}, Parameters(0x100)));
+  EXPECT_TRUE(client->HasNone(50));
+  ASSERT_TRUE(listener.Listen(8));
+  EXPECT_EQ(server->Next().type, CmEventType::kConnectRequest);
+}
+
 TEST_P(ConnectionManagerTest, RequestsThatWaitAreRejectedWithTheListener) {
   CmId listener = server->Listener();
   CmId id = client->MakeId();

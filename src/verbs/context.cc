@@ -44,6 +44,11 @@ ErrorOr<void> Check(const Options& options) {
         verbs::Invalid("outbox_packets, runs_per_pass, pager_threads, page_batch_max, "
                        "events_max and contexts_max are at least 1"));
   }
+  if (!options.guest.empty() && options.memory_budget > 0) {
+    return Fail(
+        verbs::Invalid("the memory budget of a guest is the broker's to set: guest and "
+                       "memory_budget exclude each other"));
+  }
   return CheckPorts(options);
 }
 

@@ -54,9 +54,9 @@ TEST(EnvironmentTest, CountersArePrintedOnceWhenTheProgramEnds) {
 TEST(EnvironmentTest, WhatIsMistypedIsNamedOnce) {
   const std::string output =
       OutputWith({{"VERBENA_STATZ", "1"}, {"VERBENA_LOG", "loud"}, {"VERBENA_STATS", "yes"}});
-  EXPECT_EQ(Count(output, "VERBENA_STATZ means nothing here"), 1) << output;
-  EXPECT_EQ(Count(output, "VERBENA_LOG is error, warning, info or debug"), 1) << output;
-  EXPECT_EQ(Count(output, "VERBENA_STATS is 0 or 1"), 1) << output;
+  EXPECT_EQ(Count(output, "VERBENA_STATZ is not a variable of Verbena"), 1) << output;
+  EXPECT_EQ(Count(output, "VERBENA_LOG must be error, warning, info or debug"), 1) << output;
+  EXPECT_EQ(Count(output, "VERBENA_STATS must be 0 or 1"), 1) << output;
   EXPECT_EQ(Count(output, "counters:"), 0) << output;
 }
 

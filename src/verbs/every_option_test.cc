@@ -258,6 +258,7 @@ Row Shown(const char* name, TestElsewhere elsewhere) {
   return {.name = name, .place = &PlaceOf<kMember>, .elsewhere = elsewhere};
 }
 
+constexpr char kGuest[] = "verbs/guest_test.cc";
 constexpr char kProgressThread[] = "adapter/loop/progress_thread_test.cc";
 const std::vector<Row>& Rows() {
   using O = Options;
@@ -293,7 +294,7 @@ const std::vector<Row>& Rows() {
       Changes<&O::runs_per_pass, size_t{1}>("runs_per_pass", &NeedsPasses),
       Changes<&O::loopback_packets, size_t{1} << 20>("loopback_packets", &TakesRoom),
       Shown<&O::work_retry>("work_retry", {"adapter/loop/engine_test.cc",
-                                           "EngineRetryTest, WorkThatIsLeftIsTakenUpInTime"}),
+                                           "EngineRetryTest, RemainingWorkIsDoneInTime"}),
       Shown<&O::events_max>(
           "events_max", {"verbs/adapter_table_test.cc",
                          "AdapterTableTest, CountsAnAdapterOnceHoweverManyShareItAlsoAfterItsEnd"}),
@@ -306,31 +307,38 @@ const std::vector<Row>& Rows() {
       Shown<&O::backoff_max>(
           "backoff_max",
           {kProgressThread, "ProgressThreadLongBackoffThreads, IsArmedAtOnceWhenAskedTo"}),
-      Shown<&O::spin>(
-          "spin", {"adapter/loop/spin_wait_test.cc", "SpinWaitTest, NeverWhereTheProgramSaysSo"}),
+      Shown<&O::spin>("spin",
+                      {"adapter/loop/spin_wait_test.cc", "SpinWaitTest, AMaximumOfZeroNeverSpins"}),
       Changes<&O::pager_threads, 5U>("pager_threads", &Threads),
       Shown<&O::pager_threads_max>(
           "pager_threads_max",
           {"odp/pager_stuck_test.cc", "PagerStuckThreads, TheLimitIsReportedOnce"}),
       Changes<&O::page_batch_max, uint64_t{4'096}>("page_batch_max", &PageRequests),
       Shown<&O::pin>("pin", {"adapter/control/adapter_memory_test.cc",
-                             "AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn"}),
+                             "AdapterMemoryTest, PinnedRegionsArePresentFromTheFirstAccess"}),
       Changes<&O::page_events, true>("page_events", &NotesOfPages),
       Shown<&O::memory_budget>(
           "memory_budget",
           {"adapter/control/takeover_memory_test.cc",
-           "TakeoverMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas"}),
+           "TakeoverMemoryThreads, RegisteredMemoryIsUnderTheBudgetAndReadsBackUnchanged"}),
       Shown<&O::memory_budget_strict>(
           "memory_budget_strict",
           {"adapter/control/takeover_memory_test.cc",
            "TakeoverMemoryOptionsTest, AStrictBudgetThatCannotBeKeptIsAnError"}),
-      Shown<&O::swap>("swap", {"adapter/control/takeover_memory_test.cc",
-                               "TakeoverMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative"}),
+      Shown<&O::guest>("guest", {kGuest, "GuestThreads, ItsOptionsGoToTheBroker"}),
+      Shown<&O::guest_min>("guest_min", {kGuest, "GuestThreads, ItsMinimumBoundsWhatItCanHave"}),
+      Shown<&O::guest_max>("guest_max", {kGuest, "GuestThreads, ItsOptionsGoToTheBroker"}),
+      Shown<&O::guest_weight>("guest_weight", {kGuest, "GuestThreads, ItsOptionsGoToTheBroker"}),
+      Shown<&O::broker>("broker", {kGuest, "GuestThreads, AGuestNeedsABrokerThatAgrees"}),
+      Shown<&O::swap>("swap",
+                      {"adapter/control/takeover_memory_test.cc",
+                       "TakeoverMemoryOptionsTest, AMissingSwapDirectoryLeavesMemoryNative"}),
       Shown<&O::on_urgent_warning>(
           "on_urgent_warning", {"adapter/control/managed_pages_test.cc",
                                 "ManagedPagesTest, AFullStoreIsReportedWhileTheProgramIsBlocked"}),
-      Shown<&O::key_quarantine>("key_quarantine", {"adapter/control/key_quarantine_test.cc",
-                                                   "KeyQuarantine, SlotsComeBackWhenItEnds"}),
+      Shown<&O::key_quarantine>("key_quarantine",
+                                {"adapter/control/key_quarantine_test.cc",
+                                 "KeyQuarantine, SlotsAreReusedAfterTheQuarantine"}),
       Changes<&O::remote_through_regions, false>("remote_through_regions", &WriteStatus),
       {"base_port", &PlaceOf<&O::base_port>, [](O& o) { --o.base_port; }, &PortInStrictMode},
       {"endpoint_base_port", &PlaceOf<&O::endpoint_base_port>, [](O& o) { ++o.endpoint_base_port; },
@@ -339,8 +347,9 @@ const std::vector<Row>& Rows() {
                                {"adapter/control/endpoint_claims_test.cc",
                                 "EndpointClaims, AMachineWithoutAFreeEndpointIsALimit"}),
       Changes<&O::strict, true>("strict", &OpensTwice),
-      Shown<&O::identity_seed>("identity_seed", {"adapter/control/endpoint_claims_test.cc",
-                                                 "EndpointClaims, TheSeedDecidesTheIdentity"}),
+      Shown<&O::identity_seed>("identity_seed",
+                               {"adapter/control/endpoint_claims_test.cc",
+                                "EndpointClaims, TheSeedDeterminesEndpointAndNumbers"}),
       Changes<&O::plain_sockets, true>("plain_sockets", &GroupsDatagrams),
       {"trace", &PlaceOf<&O::trace>, [](O& o) { o.trace = TraceFile(); }, &TraceBytes},
   };
@@ -380,6 +389,8 @@ TEST(EveryOptionTableTest, RegionOptionsAreShownElsewhere) {
       {"verbs/memory_region_test.cc", "MemoryRegionTest, OfOneTouchEndsWithTheFirstMessage"},
       {"verbs/memory_region_test.cc", "MemoryRegionTest, MayHaveTwoKeys"},
       {"ibverbs/objects/mr_test.cc", "MrTest, MemoryThatIsNotMappedIsRefusedUnlessOnDemand"},
+      {"verbs/current_io_test.cc", "RegionIoTest, TheHostWaitsForTheLastOperation"},
+      {"verbs/current_io_test.cc", "RegionIoTest, AStrictRegionRefusesWhileItIsOut"},
   };
   EXPECT_EQ(std::size(tests), MemberCount<RegionOptions>()) << "a new option needs a line above";
   for (const TestElsewhere& test : tests) EXPECT_TRUE(Exists(test)) << test.name;

@@ -79,8 +79,7 @@ ErrorOr<void> ManagedMemory::SetBudget(uint64_t bytes) try {
     return Fail(verbs::Invalid("the budget of managed memory is at least " +
                                std::to_string(paging::kBudgetMin) + " pages"));
   }
-  arena->SetBudget(bytes);
-  return {};
+  return object()->device.SetBudget(object()->thing, bytes);
 } catch (...) {
   return Fail(verbs::Thrown());
 }

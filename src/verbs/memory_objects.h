@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "memory/protection/regions.h"
+#include "memory/spaces/current_io.h"
 #include "verbena/memory_window.h"
 #include "verbs/any_variant.h"
 #include "verbs/objects.h"
@@ -28,6 +29,12 @@ struct RegionObject {
     keys = made;
     has_ended = false;
   }
+  // REQUIRES: the process is not a child of the one that opened the device.
+  [[nodiscard]] adapter::GuestControl& control() const { return *pd->device.guest_control(); }
+  // Its count of operations; nullptr if it has none, or in a child, which shares the word's memory.
+  [[nodiscard]] memory::CurrentIo::Word* count() const {
+    return pd->device.is_forked() ? nullptr : current_io;
+  }
 
   Ended End() {
     if (has_ended) return {};
@@ -41,6 +48,7 @@ struct RegionObject {
   std::shared_ptr<PdObject> pd;
   memory::RegionSpec spec;
   memory::RegionKeys keys = {};
+  memory::CurrentIo::Word* current_io = nullptr;  // nullptr: it has none
   bool has_ended = true;
 };
 

@@ -43,11 +43,14 @@ memory::RegionSpec SpecOf(const ProtectionDomain& domain, uint64_t start, uint64
 using Made = ErrorOr<std::shared_ptr<verbs::RegionObject>>;
 
 Made Make(const ProtectionDomain& domain, const memory::RegionSpec& spec,
-          const memory::Backing& backing) {
+          const memory::Backing& backing, const RegionOptions& options = {}) {
   auto region = std::make_shared<verbs::RegionObject>(domain.object(), spec);
-  const auto keys = domain.object()->device.RegisterRegion(spec, backing);
+  const adapter::QuiesceTerms terms{.has_word = options.current_io,
+                                    .refuses_when_out = options.refuses_when_out};
+  const auto keys = domain.object()->device.RegisterRegion(spec, backing, terms);
   if (!keys) return Fail(keys.error());
   region->Name(*keys);
+  if (terms.has_word) region->current_io = region->control().FindWord(keys->local);
   return region;
 }
 
@@ -59,7 +62,7 @@ ErrorOr<MemoryRegion> MemoryRegion::Register(const ProtectionDomain& domain,
   if (!domain) return Fail(verbs::Empty("protection domain"));
   if (const auto ok = CheckBytes(bytes); !ok) return Fail(ok.error());
   auto made = Make(domain, SpecOf(domain, AddressOf(bytes), bytes.size(), access, options),
-                   BackingOf(bytes));
+                   BackingOf(bytes), options);
   if (!made) return Fail(made.error());
   return MemoryRegion(std::move(*made));
 } catch (...) {
@@ -90,7 +93,8 @@ ErrorOr<MemoryRegion> MemoryRegion::RegisterPages(const ProtectionDomain& domain
                    memory::PageListBacking{.pages = addresses,
                                            .first_offset = pages.first_offset,
                                            .page_shift = *shift,
-                                           .writable = access.Has(Access::kLocalWrite)});
+                                           .writable = access.Has(Access::kLocalWrite)},
+                   options);
   if (!made) return Fail(made.error());
   return MemoryRegion(std::move(*made));
 } catch (...) {
@@ -105,7 +109,7 @@ ErrorOr<MemoryRegion> MemoryRegion::Share(const ProtectionDomain& domain, const 
     return Fail(verbs::Invalid("the region is of another context"));
   }
   auto made = Make(domain, SpecOf(domain, with.start(), with.length(), access, options),
-                   memory::SharedBacking{with.object()->keys.local});
+                   memory::SharedBacking{with.object()->keys.local}, options);
   if (!made) return Fail(made.error());
   return MemoryRegion(std::move(*made));
 } catch (...) {

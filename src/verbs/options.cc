@@ -1,5 +1,7 @@
 #include "verbs/options.h"
 
+#include <algorithm>
+
 #include "verbs/convert.h"
 
 namespace verbena::verbs {
@@ -42,6 +44,11 @@ adapter::AdapterOptions ToAdapter(const Options& options) {
   to.memory_budget = options.memory_budget;
   to.memory_budget_strict = options.memory_budget_strict;
   to.swap = options.swap;
+  if (!options.guest.empty()) {
+    // Until the broker says otherwise.
+    to.memory_budget = std::max(options.guest_min, adapter::kMemoryBudgetMin);
+    to.memory_floor = options.guest_min;
+  }
   if (options.on_urgent_warning != nullptr) to.on_urgent_warning = options.on_urgent_warning;
   to.memory.key_quarantine = ToAdapter(options.key_quarantine);
   to.memory.remote_through_regions = options.remote_through_regions;

@@ -26,4 +26,8 @@ ErrorOr<void> ProtectionDomain::Destroy() try {
   return Fail(verbs::Thrown());
 }
 
+MemoryEvents* ProtectionDomain::memory_events() const {
+  return object() ? object()->device.memory_events() : nullptr;
+}
+
 }  // namespace verbena

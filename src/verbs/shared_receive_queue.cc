@@ -74,7 +74,8 @@ ErrorOr<void> SharedReceiveQueue::Destroy() try {
 
 ErrorOr<void> SharedReceiveQueue::Resize(uint32_t capacity) try {
   if (!object()) return Fail(verbs::Empty("shared receive queue"));
-  if (capacity == 0) return Fail(verbs::Invalid("a shared receive queue of no elements"));
+  if (capacity == 0)
+    return Fail(verbs::Invalid("a shared receive queue needs at least 1 element, not 0"));
   return object()->device.Resize(*object()->thing, capacity);
 } catch (...) {
   return Fail(verbs::Thrown());

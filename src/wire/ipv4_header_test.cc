@@ -17,7 +17,7 @@ TEST(Ipv4HeaderTest, HasTheBytesOfTheSpecification) {
   ExpectBytes(kExample, "45 00 0073 0000 4000 40 11 b861 c0a80001 c0a800c7");
 }
 
-TEST(Ipv4HeaderTest, ComesBackAsItWasWritten) {
+TEST(Ipv4HeaderTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) {
     return Ipv4Header{.type_of_service = static_cast<uint8_t>(random.Below(256)),
                       .total_length = static_cast<uint16_t>(random.Next32()),
@@ -44,7 +44,7 @@ TEST(Ipv4HeaderTest, RefusesWhatRoceDoesNotUse) {
   EXPECT_EQ(with(9, 6), std::nullopt) << "TCP";
 }
 
-TEST(Ipv4HeaderTest, SaysWhatItHolds) {
+TEST(Ipv4HeaderTest, HasATextForm) {
   EXPECT_EQ(
       ToString(kExample),
       "IPv4 192.168.0.1 -> 192.168.0.199, length 115, identification 0x0000, DF, TTL 64, TOS 0x00");

@@ -13,8 +13,8 @@ namespace {
 constexpr uint32_t kVersion = 6;
 constexpr uint8_t kUdp = 17;
 constexpr uint32_t kFlowLabelMask = 0xFFFFF;
-constexpr std::size_t kSourceAt = 8;
-constexpr std::size_t kDestinationAt = 24;
+constexpr std::size_t kIpv6SourceAt = 8;
+constexpr std::size_t kIpv6DestinationAt = 24;
 
 IpAddress LoadAddress(std::span<const std::byte> bytes, std::size_t at) {
   IpAddress address;
@@ -37,8 +37,8 @@ std::optional<Ipv6Header> Ipv6Header::Parse(std::span<const std::byte> bytes) {
                     .flow_label = first & kFlowLabelMask,
                     .payload_length = reader->Load16<4>(),
                     .hop_limit = reader->Load8<7>(),
-                    .source = LoadAddress(bytes, kSourceAt),
-                    .destination = LoadAddress(bytes, kDestinationAt)};
+                    .source = LoadAddress(bytes, kIpv6SourceAt),
+                    .destination = LoadAddress(bytes, kIpv6DestinationAt)};
 }
 
 void Ipv6Header::Serialize(std::span<std::byte> bytes) const {
@@ -48,8 +48,8 @@ void Ipv6Header::Serialize(std::span<std::byte> bytes) const {
   writer.Store16<4>(payload_length);
   writer.Store8<6>(kUdp);
   writer.Store8<7>(hop_limit);
-  StoreAddress(bytes, kSourceAt, source);
-  StoreAddress(bytes, kDestinationAt, destination);
+  StoreAddress(bytes, kIpv6SourceAt, source);
+  StoreAddress(bytes, kIpv6DestinationAt, destination);
 }
 
 std::string ToString(const Ipv6Header& header) {

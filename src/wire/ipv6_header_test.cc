@@ -27,7 +27,7 @@ TEST(Ipv6HeaderTest, HasTheBytesOfTheSpecification) {
               "fd770000000000000000000000000002");
 }
 
-TEST(Ipv6HeaderTest, ComesBackAsItWasWritten) {
+TEST(Ipv6HeaderTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) {
     return Ipv6Header{.traffic_class = static_cast<uint8_t>(random.Below(256)),
                       .flow_label = static_cast<uint32_t>(random.Below(1 << 20)),
@@ -47,7 +47,7 @@ TEST(Ipv6HeaderTest, RefusesWhatRoceDoesNotUse) {
   EXPECT_EQ(Ipv6Header::Parse(bytes), std::nullopt) << "extension header";
 }
 
-TEST(Ipv6HeaderTest, SaysWhatItHolds) {
+TEST(Ipv6HeaderTest, HasATextForm) {
   EXPECT_EQ(ToString(kExample),
             "IPv6 fd77::1 -> fd77::2, payload length 258, hop limit 255, "
             "traffic class 0xa5, flow label 0x12345");

@@ -17,7 +17,7 @@ TEST(TagHeaderTest, HasTheBytesOfTheVerbs) {
   ExpectBytes(kPlace, "2122232425262728 31323334 41424344");
 }
 
-TEST(TagHeaderTest, ComesBackAsItWasWritten) {
+TEST(TagHeaderTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) {
     return TagHeader{.operation = static_cast<TagOpcode>(random.Below(4)),
                      .context = random.Next32(),
@@ -29,7 +29,7 @@ TEST(TagHeaderTest, ComesBackAsItWasWritten) {
   });
 }
 
-TEST(TagHeaderTest, SaysWhatItHolds) {
+TEST(TagHeaderTest, HasATextForm) {
   EXPECT_EQ(ToString(kTag), "TMH eager, tag 0x1112131415161718, context 0x01020304");
   EXPECT_EQ(ToString(TagHeader{.operation = static_cast<TagOpcode>(9)}),
             "TMH unknown, tag 0x0000000000000000, context 0x00000000");

@@ -42,7 +42,7 @@ TEST(UdpFlowTest, TakesTheLongestDatagram) {
   EXPECT_EQ(Ipv4Header::Parse(headers.bytes())->total_length, 65'535);
 }
 
-TEST(UdpFlowTest, SaysWhatItHolds) {
+TEST(UdpFlowTest, HasATextForm) {
   EXPECT_EQ(ToString(kIpv4), "10.0.0.1 port 49152 -> 10.0.0.2 port 4791");
 }
 

@@ -12,7 +12,7 @@ constexpr UdpHeader kExample{
 
 TEST(UdpHeaderTest, HasTheBytesOfTheSpecification) { ExpectBytes(kExample, "c001 12b7 0018 abcd"); }
 
-TEST(UdpHeaderTest, ComesBackAsItWasWritten) {
+TEST(UdpHeaderTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) {
     return UdpHeader{.source_port = static_cast<uint16_t>(random.Next32()),
                      .destination_port = static_cast<uint16_t>(random.Next32()),
@@ -21,7 +21,7 @@ TEST(UdpHeaderTest, ComesBackAsItWasWritten) {
   });
 }
 
-TEST(UdpHeaderTest, SaysWhatItHolds) {
+TEST(UdpHeaderTest, HasATextForm) {
   EXPECT_EQ(ToString(kExample), "UDP 49153 -> 4791, length 24, checksum 0xabcd");
 }
 

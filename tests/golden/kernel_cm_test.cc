@@ -1,5 +1,5 @@
-// Messages that a Linux kernel's connection manager sent, read by our parser and answered by our
-// machine. See kernel_cm/README.md.
+// Messages that a Linux kernel's connection manager sent: our parser reads them, and our state
+// machine responds. See kernel_cm/README.md.
 
 #include <algorithm>
 #include <fstream>
@@ -124,8 +124,8 @@ TEST(KernelCmTest, ItsMessagesBelongTogether) {
   EXPECT_EQ(sidr.status, CmSidrStatus::kValid);
 }
 
-// The passive side of a connection that the kernel asks for. Its RTU and DREQ name the ids and the
-// QP of another one, so these are put right.
+// The passive side of a connection that the kernel requests. Its RTU and DREQ have the ids and the
+// QP of another connection, so these are replaced.
 TEST(KernelCmTest, IsServedByOurMachine) {
   transport::CmManager manager({.ca_guid = CaGuid(2)});
   transport::CmOutbox outbox;
@@ -153,7 +153,7 @@ TEST(KernelCmTest, IsServedByOurMachine) {
   ASSERT_EQ(outbox.events.size(), 3u);
   EXPECT_EQ(outbox.events[2].type, CmEventType::kDisconnected);
 
-  // And the refused one, as the kernel refused it.
+  // And the refused request gets the kernel's REJ.
   outbox.Clear();
   manager.OnDatagram(MadOf("ipv4_req_refused"), Ipv4(3), step);
   ASSERT_EQ(outbox.datagrams.size(), 1u);

@@ -1,10 +1,10 @@
 // Writes one MAD of every message of the connection manager, over IPv4 and over IPv6, as a UD
-// packet to the general services queue pair, for another program to judge:
+// packet to the general services queue pair, for another program to decode:
 //
 //   cm_capture FILE.pcapng
 //
-// and says on standard output what is in them, a line a packet: the number of the frame, the name
-// of the message, then name=value for each field, the names being those of Wireshark.
+// and prints their fields, a line per packet: the number of the frame, the name of the message,
+// then name=value for each field. The names are those of Wireshark.
 
 #include <array>
 #include <fstream>
@@ -45,7 +45,7 @@ std::string HexOf(const IpAddress& address) {
   return HexOf(std::bit_cast<std::array<std::byte, 16>>(address.bytes));
 }
 
-// The fields of one packet, collected as text. `prefix` is what Wireshark has before their names.
+// The fields of one packet, as text. `prefix` precedes their names in Wireshark.
 class Line {
  public:
   explicit Line(const char* prefix) : prefix_(prefix) {}
@@ -189,7 +189,7 @@ std::string Describe(const CmDrep& drep) {
       .text();
 }
 
-// Of the others Wireshark shows the bytes.
+// For other messages Wireshark shows the bytes only.
 template <class Message>
 std::string Describe(const Message& message) {
   std::array<std::byte, Message::kSize> bytes;

@@ -1,16 +1,18 @@
-// Connections over librdmacm in number: a server for all of them, and clients that make, use and
-// end them. Prints what happens as JSON, an object a line; where it says so, waits for a line on
-// standard input before it goes on.
+// Many connections over librdmacm: a server for all of them, and clients that make, use and end
+// them. Prints events as JSON, one object per line; where stated, waits for a line on standard
+// input before it continues.
 //
-// usage: cm_crowd serve PORT                 accepts everything and sends every message back, with
-//                                            its bits inverted; says its figures for each line read
+// usage: cm_crowd serve PORT                 accepts all connections and sends every message back,
+// with
+//                                            its bits inverted; prints its figures for each line
+//                                            read
 //        cm_crowd cycle PORT COUNT           connects, exchanges a message and disconnects, COUNT
 //                                            times, one after the other
 //        cm_crowd many PORT COUNT            the same at once: waits when all are established, and
 //                                            when all messages have come back
-//        cm_crowd talk ADDRESS PORT SECONDS  one connection that exchanges messages; says how it
+//        cm_crowd talk ADDRESS PORT SECONDS  one connection that exchanges messages; prints how it
 //                                            ended
-//        cm_crowd hold                       has the device open until it is killed
+//        cm_crowd hold                       keeps the device open until it is killed
 
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -38,10 +40,10 @@ constexpr int kProbeMs = 500;
 constexpr int kBacklog = 1024;
 constexpr size_t kServedMax = 2048;
 constexpr int kStandardInput = 0;
-// Of reliable connections: a peer that is gone is noticed after some times 67 ms.
+// Of reliable connections: a dead peer is noticed after a few times 67 ms.
 constexpr uint8_t kAckTimeout = 14;
 constexpr uint8_t kRetries = 3;
-constexpr uint8_t kRetriesWithoutReceive = 7;  // without end
+constexpr uint8_t kRetriesWithoutReceive = 7;  // unlimited
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "cm_crowd: %s\n", what.c_str());
@@ -87,7 +89,7 @@ struct Happening {
   rdma_cm_id* id = nullptr;
 };
 
-// The device, an event channel, and memory for the messages of `count` connections. Each of them
+// The device, an event channel, and memory for the messages of `count` connections. Each connection
 // has a place, whose number is the context of its id and the wr_id of its work requests.
 class Station {
  public:
@@ -113,7 +115,7 @@ class Station {
   static void* ContextOf(size_t place) { return reinterpret_cast<void*>(place); }
   static size_t PlaceOf(const rdma_cm_id* id) { return reinterpret_cast<size_t>(id->context); }
 
-  // A queue pair with a receive request in it.
+  // Makes a queue pair with one posted receive request.
   void Equip(rdma_cm_id* id) {
     ibv_qp_init_attr wish{};
     wish.send_cq = wish.recv_cq = cq_;
@@ -152,7 +154,7 @@ class Station {
     Must(ibv_post_send(id->qp, &wr, &refused) == 0, "ibv_post_send");
   }
 
-  // A write of nothing: fails if the peer is gone, even if that has acknowledged all messages.
+  // An empty write: fails if the peer is gone, even if the peer has acknowledged all messages.
   void PostProbe(rdma_cm_id* id) {
     ibv_send_wr wr{};
     wr.wr_id = PlaceOf(id);
@@ -161,7 +163,7 @@ class Station {
     Must(ibv_post_send(id->qp, &wr, &refused) == 0, "ibv_post_send");
   }
 
-  // Whether there is a completion; those of sends that succeeded are left out.
+  // Whether there is a completion; completions of successful sends are skipped.
   bool Poll(ibv_wc& wc) {
     while (ibv_poll_cq(cq_, 1, &wc) == 1) {
       if (wc.status != IBV_WC_SUCCESS || wc.opcode == IBV_WC_RECV) return true;
@@ -270,7 +272,7 @@ class Server {
     served_[place] = id;
     station_.Equip(id);
     rdma_conn_param parameters = Parameters();
-    // The client can be gone already.
+    // The client may already be gone.
     if (rdma_accept(id, &parameters) != 0) Forget(id);
   }
 
@@ -285,10 +287,10 @@ class Server {
     ibv_wc wc{};
     while (station_.Poll(wc)) {
       rdma_cm_id* const id = served_[wc.wr_id];
-      // Completions of a queue pair that is gone, or of one before it at this place.
+      // Completions of a destroyed queue pair, or of an earlier one at this place.
       if (id == nullptr || id->qp == nullptr || id->qp->qp_num != wc.qp_num) continue;
       if (wc.status != IBV_WC_SUCCESS) {
-        if (wc.status == IBV_WC_WR_FLUSH_ERR) continue;  // an event says why
+        if (wc.status == IBV_WC_WR_FLUSH_ERR) continue;  // an event has the reason
         ++lost_;
         Forget(id);
         continue;
@@ -320,7 +322,7 @@ class Server {
 
 // --- Clients. ---
 
-// Connections to one address, in the same step of their lives all at once.
+// Connections to one address, all in the same step at a time.
 class Clients {
  public:
   Clients(const char* host, const char* port, size_t count)
@@ -337,7 +339,7 @@ class Clients {
            "rdma_resolve_addr");
     }
   }
-  // The next event that is not of the way to a connection.
+  // The next event that is not part of the connection establishment.
   Happening NextOfConnection() {
     while (true) {
       const Happening happening = station_.Next();
@@ -366,7 +368,7 @@ class Clients {
     for (uint32_t i = 0; i < kText; ++i) station_.sent(place)[i] = ByteOf(place, round, i);
     station_.PostSend(ids_[place]);
   }
-  // Whether the answer has the right bytes.
+  // Whether the response has the right bytes.
   bool IsRight(size_t place, uint32_t round) {
     for (uint32_t i = 0; i < kText; ++i) {
       if (station_.received(place)[i] != static_cast<char>(~ByteOf(place, round, i))) return false;
@@ -381,7 +383,7 @@ class Clients {
       Must(watch.milliseconds() < kPatienceMs, "messages do not come back");
       ibv_wc wc{};
       if (!station_.Poll(wc)) {
-        // A completion between Poll and Rearm makes no event: so wait for a moment only.
+        // A completion between Poll and Rearm raises no event, so the wait is short.
         IsReadable(station_.completion_file(), 10);
         station_.Rearm();
         continue;
@@ -400,12 +402,12 @@ class Clients {
   void DestroyAll() {
     for (rdma_cm_id* const id : ids_) station_.Destroy(id);
     ibv_wc wc{};
-    while (station_.Poll(wc)) {  // what the queue pairs left behind
+    while (station_.Poll(wc)) {  // completions of destroyed queue pairs
     }
   }
 
  private:
-  // Of a message: different for all processes, connections and rounds.
+  // A byte of a message: different for all processes, connections and rounds.
   static char ByteOf(size_t place, uint32_t round, uint32_t i) {
     const size_t number = static_cast<size_t>(getpid()) * 31 + place * 7 + round * 3 + i;
     return static_cast<char>(number * 2654435761U >> 24);
@@ -425,7 +427,7 @@ int Cycle(const char* port, uint32_t count) {
     clients.ExpectOfAll(RDMA_CM_EVENT_ESTABLISHED);
     clients.ExchangeAll(round);
     clients.DisconnectAll();
-    if (round == 0) before = Descriptors();  // the first takes what all of them use
+    if (round == 0) before = Descriptors();  // the first one takes the resources that all share
   }
   std::printf("{\"cycles\": %u, \"ms\": %jd, \"before\": %zu, \"after\": %zu}\n", count,
               intmax_t{watch.milliseconds()}, before, Descriptors());
@@ -451,7 +453,7 @@ void SayHow(const char* what, int status, const Stopwatch& watch) {
               intmax_t{watch.milliseconds()});
 }
 
-// Exchanges messages until the connection breaks, or for the time. Returns how it ended.
+// Exchanges messages until the connection breaks, or for this time. Returns how it ended.
 const char* TalkOn(Clients& clients, int64_t milliseconds) {
   Station& station = clients.station();
   const Stopwatch watch;

@@ -1,5 +1,5 @@
-// Asks for connections that are never used: sends well-formed REQs, each with a communication ID,
-// a queue pair and an adapter of its own, to UDP port 4791, as fast as the socket takes them.
+// Requests connections that are never used: sends well-formed REQs, each with its own communication
+// ID, queue pair and adapter, to UDP port 4791, as fast as the socket allows.
 //
 // usage: cm_flood ADDRESS PORT COUNT [SOURCE]     prints {"sent": N}
 
@@ -31,7 +31,7 @@ IpAddress IpOf(const sockaddr_in& name) {
   return IpAddress::FromIpv4(Ipv4Address(ntohl(name.sin_addr.s_addr)));
 }
 
-// A sender that looks like a process on Verbena: its queue pair 1, and the UDP port of that.
+// A sender that looks like a Verbena process: its queue pair 1, and the UDP port for that.
 struct Sender {
   FileDescriptor file;
   UdpFlow flow;

@@ -28,12 +28,6 @@ AT_ONCE = 2
 SKIPPED = 77
 # A server binds its port a moment before it listens.
 SECONDS_TO_LISTEN = 0.3
-# What a client says if the server does not listen yet. The servers of perftest make a first
-# connection, and listen for the second then, those of qperf say that they are ready, and listen
-# then: the client may be sooner, which is their race. Such a case is run again.
-NO_LISTENER = re.compile(r"REJECTED\W+error:? 8\b|UNREACHABLE\W+error:? 1\b|Event rejected|"
-                         r"Connection refused")
-TRIES = 12
 BEGIN, END = "<!-- cases -->", "<!-- end of cases -->"
 
 
@@ -109,11 +103,7 @@ def run(bench: Bench, case: CmCase, port: int) -> str:
 def run_and_tell(bench: Bench, case: CmCase, port: int) -> bool:
     """Runs a case and prints the result; whether it passed."""
     begin = time.monotonic()
-    problem = ""
-    for _ in range(TRIES):
-        problem = run(bench, case, port)
-        if not NO_LISTENER.search(problem):
-            break
+    problem = run(bench, case, port)
     seconds = time.monotonic() - begin
     print(f"{'FAILED' if problem else 'ok    '} {seconds:5.1f} s  {case.name}"
           f"{chr(10) if problem else ''}{problem}", flush=True)

@@ -1,7 +1,7 @@
-// Memory that is registered, and that its program unmaps, moves, protects, gives up, truncates and
-// forks, while peers read, write and count in it and send to it: another process, and a queue pair
-// of the same one; and while the program itself sends from it and reads into it. No stale byte is
-// seen, nothing crashes, nothing hangs; a queue pair whose memory was away is made anew.
+// Registered memory that its program unmaps, moves, protects, gives up, truncates and forks, while
+// peers read and write it, execute atomics on it and send to it: another process, and a queue pair
+// of the same process; and while the program itself sends from it and reads into it. No stale byte
+// is seen, nothing crashes, nothing hangs; a queue pair whose memory was unmapped is replaced.
 //
 // usage: torture [--long | --seconds N] [--seed N] [--events] [--sandbox]
 
@@ -18,7 +18,7 @@
 
 #include <gtest/gtest.h>
 
-#include "odp/page_events.h"
+#include "base/page_events.h"
 #include "odp/populate.h"
 #include "odp/residency_probe.h"
 #include "tests/integration/torture_own_work.h"
@@ -63,7 +63,7 @@ int RunPeer(Shared& shared) {
 
 class Torture : public testing::Test {
  protected:
-  // Makes a queue pair for each that the other process asks for.
+  // Makes a queue pair for each request of the other process.
   void Answer() {
     Receiver receiver(*victim_, *shared_, *pages_, Part::kFarReceives);
     QueuePair* qp = nullptr;
@@ -72,7 +72,7 @@ class Torture : public testing::Test {
         if (qp != nullptr) receiver.Refill();
         while (receiver.Take(Microseconds(1))) {
         }
-        usleep(50);  // there are enough who poll
+        usleep(50);  // enough other threads poll
         continue;
       }
       if (qp != nullptr) adapter::Succeed(victim_->adapter().Destroy(qp));
@@ -124,7 +124,7 @@ class Torture : public testing::Test {
 
   TestNode MakeNode() const { return TestNode("127.0.0.1", 1 << 16, OptionsOf(*shared_)); }
 
-  // Before there is any thread.
+  // Before any thread exists.
   Shared* const shared_ = MakeShared();
   const pid_t child_ = StartPeer();
   std::unique_ptr<TestNode> victim_ =
@@ -209,9 +209,9 @@ int Main(int count, char** arguments) {
     std::fprintf(stderr, "torture: the system has no seccomp filters\n");
     return 77;
   }
-  // Else it would show nothing.
+  // Otherwise the test would show nothing.
   std::string why_not;
-  CHECK(!in_sandbox || odp::PageEvents::Open(why_not) == nullptr);
+  CHECK(!in_sandbox || PageEvents::Open(PageEvents::Scope::kAny, why_not) == nullptr);
   CHECK(!in_sandbox || (odp::BestPopulateMethod() == odp::PopulateMethod::kTouch &&
                         odp::ResidencyProbe().method() == odp::ResidencyProbe::Method::kMincore));
   std::printf("torture: --seconds %d --seed %llu%s%s\n", settings.seconds,

@@ -12,8 +12,8 @@
 
 namespace verbena::torture {
 
-// The victim as requester: what it writes is gathered from pages that are tormented, what it reads
-// is scattered to them. The memory of `peer` is left in peace.
+// The victim as requester: its writes gather from pages that are being changed, and its reads
+// scatter to them. The memory of `peer` is not changed.
 //
 // Thread rule: one thread.
 class OwnWork {
@@ -46,7 +46,7 @@ class OwnWork {
     const uint64_t first = random_.Below(kAllPages);
     return {shared_, {first, random_.Below(kAllPages)}};
   }
-  // Of each of the two pages the same bytes.
+  // The same bytes of each of the two pages.
   Sges Pieces(const Lives& lives, uint64_t offset, uint64_t bytes) const {
     return {pages_.Bytes(lives.slot(0), offset, bytes), pages_.Bytes(lives.slot(1), offset, bytes)};
   }

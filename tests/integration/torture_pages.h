@@ -13,8 +13,8 @@
 
 namespace verbena::torture {
 
-// All that is tormented, in the victim's process: anonymous pages and pages of a file, registered
-// with the victim, by slot.
+// All pages that are being changed, in the victim's process: anonymous pages and pages of a file,
+// registered with the victim, by slot.
 //
 // Thread rule: any thread.
 class Pages {

@@ -14,19 +14,19 @@
 
 namespace verbena::torture {
 
-// A peer that reads and writes the victim's pages, counts in them and sends to the victim, and
-// judges what it sees.
+// A peer that reads and writes the victim's pages, executes atomics on them and sends to the
+// victim, and checks what it sees.
 //
 // Thread rule: one thread.
 class Peer {
  public:
-  // Which parts of each page are its own.
+  // The parts of each page that only this peer writes.
   struct Parts {
     Part writes;
     Part atomics;
   };
 
-  // `pages` if it can look at them itself.
+  // `pages` if it can read them itself.
   Peer(adapter::TestNode& node, Shared& shared, const Parts& parts, const Pages* pages)
       : node_(node),
         shared_(shared),
@@ -34,7 +34,7 @@ class Peer {
         pages_(pages),
         random_(settings.seed * 31 + static_cast<uint64_t>(parts.writes)) {}
 
-  // Whether the connection still stands.
+  // Whether the connection still works.
   bool Access(adapter::QueuePair& qp) {
     const uint64_t slot = random_.Below(kAllPages);
     switch (random_.Below(4)) {
@@ -53,7 +53,7 @@ class Peer {
   using Status = CompletionStatus;
   using SendOpcode = queue::SendOpcode;
 
-  // What is known of a word that no other peer writes: how it was left, in which life of its page.
+  // The last known value of a word that no other peer writes, and the epoch of its page.
   struct Counted {
     uint32_t epoch = 0;
     uint64_t next = 0;
@@ -101,7 +101,7 @@ class Peer {
     return true;
   }
 
-  // A page that comes anew is zero, and one that was only away holds what it held: nothing between.
+  // A new page is zero, and a page that was only absent keeps its contents: nothing in between.
   bool FetchAdd(adapter::QueuePair& qp, uint64_t slot) {
     const Lives lives(shared_, {slot});
     const queue::Atomic add{.remote = Remote(slot, OffsetOf(parts_.atomics)), .compare_or_add = 1};
@@ -114,13 +114,13 @@ class Peer {
     EXPECT_TRUE(found == counted.next || (found == 0 && !is_same_life))
         << "page " << slot << ": " << found << " where " << counted.next << " was left";
     Lives::StopIfFailed();
-    // Of one that may have gone meanwhile it is not known in which life it was.
+    // If the page may have been replaced meanwhile, its epoch is unknown.
     constexpr uint32_t kNoLife = 1;
     counted = {lives.stayed() ? lives.before(0) : kNoLife, found + 1};
     return true;
   }
 
-  // The victim judges what arrives, and that it was refused for a reason.
+  // The victim checks received messages, and that a refusal had a reason.
   bool Send(adapter::QueuePair& qp) {
     FillWords(node_.memory().data(), Receiver::kMessageBytes, MessageWord(++messages_));
     queue::SendWqe wqe = adapter::MakeSend(SendOpcode::kSendWithImmediate, 1);

@@ -16,7 +16,7 @@
 namespace verbena::torture {
 
 // The victim's receives on one queue pair after the other: their buffers are in pages that are
-// tormented. A message bears its number as immediate data, and nothing but the word of it.
+// being changed. A message has its number as immediate data, and contains only its word.
 //
 // Thread rule: one thread.
 class Receiver {
@@ -33,8 +33,8 @@ class Receiver {
 
   adapter::Cq& cq() { return cq_; }
 
-  // Receives on `qp` from now on; `headroom` is what comes in front of each message. REQUIRES: the
-  // one before is no more.
+  // Receives on `qp` from now on; `headroom` is the header before each message. REQUIRES: the
+  // previous queue pair is destroyed.
   void Begin(adapter::QueuePair& qp, uint64_t headroom = 0) {
     qp_ = &qp;
     headroom_ = headroom;
@@ -50,7 +50,7 @@ class Receiver {
     }
   }
 
-  // What became of the oldest one, if it ends in time.
+  // The status of the oldest receive, if it completes in time.
   std::optional<CompletionStatus> Take(Duration patience) {
     const auto completion = victim_.Wait(&cq_, patience);
     if (!completion) return std::nullopt;
@@ -67,7 +67,7 @@ class Receiver {
     Lives lives;
   };
 
-  // Not one that another message is to be found in.
+  // Not a page in which another message is expected.
   uint64_t PickFree() {
     const auto is_taken = [this](uint64_t slot) {
       return std::ranges::any_of(posted_,

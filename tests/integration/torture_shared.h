@@ -31,27 +31,27 @@ struct Settings {
 };
 inline Settings settings;
 
-// Accesses of one kind: how many, and how many met pages which were away.
+// Accesses of one kind: how many, and how many met unmapped pages.
 struct Tally {
   std::atomic<uint64_t> all = 0;
   std::atomic<uint64_t> away = 0;
 };
 
-// What the two processes tell each other: the pages' lives, and who is connected to whom.
+// What the two processes share: the epochs of the pages, and the connections.
 struct Shared {
   const uint16_t base_port = adapter::TestBasePort();
   std::array<Epoch, kAllPages> epochs;
   std::array<std::atomic<uint64_t>, kAllPages> addresses;
   std::array<std::atomic<uint32_t>, kAllPages> keys;
-  std::atomic<uint32_t> asked = 0;     // connections by the peer
-  std::atomic<uint32_t> answered = 0;  // and by the victim
+  std::atomic<uint32_t> asked = 0;     // connections that the peer has requested
+  std::atomic<uint32_t> answered = 0;  // and that the victim has made
   std::atomic<uint32_t> peer_qp = 0;
   std::atomic<uint32_t> victim_qp = 0;
   std::atomic<bool> is_over = false;
   Tally remote;                       // by the two peers: reads, writes, atomics, sends
   Tally receives;                     // of the victim
   Tally own;                          // of the victim as requester
-  Tally unreliable;                   // likewise, without a reliable connection
+  Tally unreliable;                   // the same, without a reliable connection
   std::atomic<uint64_t> arrived = 0;  // unreliable messages, of either side
 };
 
@@ -62,7 +62,7 @@ inline Shared* MakeShared() {
   return new (place) Shared;
 }
 
-// The same of all adapters, so that they find each other.
+// The same for all adapters, so that they find each other.
 inline adapter::AdapterOptions OptionsOf(const Shared& shared) {
   adapter::AdapterOptions options;
   options.base_port = options.endpoint_base_port = shared.base_port;
@@ -71,7 +71,7 @@ inline adapter::AdapterOptions OptionsOf(const Shared& shared) {
   return options;
 }
 
-// The pages that a request names, and their lives when it began.
+// The pages of a request, and their epochs when it began.
 class Lives {
  public:
   Lives(const Shared& shared, std::vector<uint64_t> slots)
@@ -82,7 +82,7 @@ class Lives {
   uint64_t slot(size_t i) const { return slots_[i]; }
   uint32_t before(size_t i) const { return before_[i]; }
 
-  // Whether all pages have been what they are said to be since.
+  // Whether no page has changed since.
   bool stayed() const {
     for (size_t i = 0; i < slots_.size(); ++i) {
       const uint32_t now = shared_->epochs[slots_[i]].load();
@@ -90,12 +90,12 @@ class Lives {
     }
     return true;
   }
-  // Only memory that its program took away may be refused.
+  // Only memory that the program has changed may be refused.
   void ExpectAway(CompletionStatus status) const {
     EXPECT_FALSE(stayed()) << "page " << slots_.front() << " was there, but: " << NameOf(status);
     StopIfFailed();
   }
-  // A request ended with this. `refusal` is the status for absent memory.
+  // Checks the result of a request. `refusal` is the status for unmapped memory.
   void Judge(CompletionStatus status, CompletionStatus refusal, Tally& tally) const {
     tally.all.fetch_add(1);
     if (status == CompletionStatus::kSuccess) return;
@@ -103,7 +103,7 @@ class Lives {
     EXPECT_EQ(status, refusal);
     ExpectAway(status);
   }
-  // What it saw of the program's part of a page, up to `after`.
+  // Checks what the request saw of the program's part of a page, up to `after`.
   void JudgeStamps(std::span<const std::byte> seen, size_t i, uint32_t after) const {
     for (size_t at = 0; at < seen.size(); at += sizeof(uint64_t)) {
       const uint64_t word = WordAt(seen.data() + at);
@@ -115,7 +115,7 @@ class Lives {
   }
   uint32_t now(size_t i) const { return shared_->epochs[slots_[i]].load(); }
 
-  // At once, so that what led to it can be looked at.
+  // At once, so that the cause can be examined.
   static void StopIfFailed() {
     if (testing::Test::HasFailure()) std::abort();
   }
@@ -126,7 +126,7 @@ class Lives {
   std::vector<uint32_t> before_;
 };
 
-// 0.5 s, eight times: a machine with much other work may let a process wait that long.
+// 0.5 s, eight times: on a busy machine a process may have to wait that long.
 constexpr adapter::TestLink kLink{.timeout = 17, .mtu = PathMtu::k1024};
 
 inline adapter::QueuePair& MakeQp(adapter::TestNode& node, QpType type, adapter::Cq& send_cq,

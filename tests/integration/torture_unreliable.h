@@ -16,8 +16,8 @@
 
 namespace verbena::torture {
 
-// The victim and a peer send each other messages that may be lost, from and to pages that are
-// tormented. What arrives is judged; what is sent must complete.
+// The victim and a peer send each other messages that may be lost, from and to pages that are being
+// changed. Received messages are checked; sends must complete.
 //
 // Thread rule: one thread.
 class Unreliable {
@@ -44,11 +44,11 @@ class Unreliable {
   using Status = CompletionStatus;
   using QueuePair = adapter::QueuePair;
 
-  // More than a datagram takes in this machine, mostly.
+  // Usually more than a datagram takes within this machine.
   static constexpr Duration kPatience = Milliseconds(2);
   static constexpr uint64_t kGrhBytes = 40;
 
-  // Until a receive of the victim fails, which ends its queue pair. One that sends does not.
+  // Until a receive of the victim fails, which ends its queue pair. A failed send does not.
   void Live(QpType type) {
     QueuePair& ours = MakeQp(victim_, type, cq_, receiver_.cq());
     QueuePair& theirs = MakeQp(peer_, type, peer_.cq(), peer_receives_);
@@ -72,7 +72,7 @@ class Unreliable {
     return wqe;
   }
 
-  // Whether the victim's queue pair still stands.
+  // Whether the victim's queue pair still works.
   bool SendToVictim(QueuePair& from, const QueuePair& to) {
     receiver_.Refill();
     const queue::SendWqe wqe = MessageTo(to, to_victim_);
@@ -99,7 +99,7 @@ class Unreliable {
     return true;
   }
 
-  // Nothing else ends the victim's queue pair than a receive that fails.
+  // Only a failed receive ends the victim's queue pair.
   bool EndByReceive() {
     auto status = receiver_.Take(Seconds(20));
     while (status == Status::kSuccess) status = receiver_.Take(Seconds(20));
@@ -108,7 +108,7 @@ class Unreliable {
     return false;
   }
 
-  // One at a time: then what has arrived stays until it was looked at.
+  // One at a time, so that a received message stays until it was checked.
   void PostPeerReceive(QueuePair& qp) {
     if (std::exchange(has_receive_, true)) return;
     adapter::PostReceive(peer_, qp, 1, peer_.Bytes(kPage, headroom_ + kStampBytes));
@@ -120,12 +120,12 @@ class Unreliable {
     has_receive_ = false;
     EXPECT_EQ(completion->status, Status::kSuccess);
     shared_.arrived.fetch_add(1);
-    // One that comes late is of other pages.
+    // A late message belongs to other pages.
     if (completion->immediate.value() != messages_) return;
     lives.JudgeStamps(peer_.memory().subspan(kPage + headroom_, kStampBytes), 0, after);
   }
 
-  // IBA 10.3.1.6: a send that failed stops the send queue until the program has seen it.
+  // IBA 10.3.1.6: a failed send stops the send queue until the program resumes it.
   bool Resumes(QueuePair& qp) {
     adapter::QpChange change;
     change.attributes.state = QpState::kRts;

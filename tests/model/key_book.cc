@@ -29,7 +29,7 @@ void KeyBook::HandOut(Key key) {
   Index& it = indices_[key.index()];
   const uint8_t variant = key.variant().value();
   if (key.value() == 0 || key.index().value() == 0) Complain("a key of index 0", key);
-  // An owner that finds no index to move to meets old variants again.
+  // An owner that finds no index to move to reuses old variants.
   if (it.left > 0 && it.used[variant]) Complain("a variant came twice in a round", key);
   it.used.set(variant);
   it.left -= std::min(it.left, 1u);
@@ -39,7 +39,7 @@ void KeyBook::HandOut(Key key) {
 
 void KeyBook::Choose(Key key) {
   Index& it = indices_[key.index()];
-  // All variants that the owner jumped over are spent as well.
+  // Variants that the owner skipped are used up as well.
   while (it.last != key.variant().value()) {
     ++it.last;
     it.used.set(it.last);

@@ -12,12 +12,12 @@
 
 namespace verbena::memory::model {
 
-// What the reference knows about keys: which were given out, when, and which may come next.
+// What the reference knows about keys: which were handed out, when, and which may come next.
 //
-// It cannot foresee the values, which are random, but it holds every value against the promise of
+// It cannot predict the values, which are random, but checks every value against the guarantees of
 // the key allocator: within a round of 256 variants none is handed out twice, an owner moves to
-// another index when its round is spent, a spent index rests for the quarantine once it is given
-// back, and 0 is no key. A broken promise becomes the complaint. Owned by the reference.
+// another index when its round is used up, a used-up index is quarantined once it is given back,
+// and 0 is no key. A violation becomes the complaint. Owned by the reference.
 class KeyBook {
  public:
   KeyBook(uint32_t slots_max, Duration quarantine)

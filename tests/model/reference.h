@@ -18,7 +18,7 @@
 
 namespace verbena::memory::model {
 
-// A region, window or task, as its owner thinks of it.
+// A region, window or task from the view of its owner.
 struct Entry {
   EntryType type = EntryType::kRegion;
   EntryState state = EntryState::kReserved;
@@ -47,7 +47,7 @@ struct Entry {
   bool command_reads = false;
 };
 
-// What an access must come to; the alternatives are those of Translation.
+// The expected result of an access; the alternatives are those of Translation.
 struct Landing {
   GuestKey second_stage_key;
   uint32_t attributes = 0;
@@ -57,12 +57,12 @@ struct Outcome {
   std::vector<uint64_t> bytes;  // of a landing: machine addresses in order
 };
 
-// The rules of the memory core once more, written down as simply as they can be: a list of entries,
-// looked through from the start, and accesses that are followed byte by byte. It knows nothing of
-// slots, trees, reverse maps or leaves.
+// The rules of the memory core a second time, as simple as possible: a list of entries that is
+// searched from the start, and accesses that are followed byte by byte. It has no slots, trees,
+// reverse maps or leaves.
 //
-// Each call says what the core must answer, and if that is success it is done here as well. What
-// the reference cannot know, the new ids and keys, it takes from the core's answer and holds
+// Each call returns the expected result of the core, and on success is executed here as well. New
+// ids and keys, which the reference cannot know, are taken from the result of the core and checked
 // against the rules; `complaint` says what was wrong with them.
 class Reference {
  public:

@@ -16,8 +16,8 @@
 
 namespace verbena::memory::model {
 
-// The memory core and the reference side by side. Each step makes up one operation, does it on both
-// and compares the answers. Populations are small, so that operations meet each other often.
+// The memory core and the reference side by side. Each step makes up one operation, executes it on
+// both and compares the results. Populations are small, so that operations often interact.
 //
 // The steps are in the world_*.cc files, one family of operations each.
 class World {
@@ -108,7 +108,7 @@ class World {
   uint64_t OffsetIn(const Entry& entry);
   uint64_t LengthFrom(const Entry& entry, uint64_t offset);
 
-  // world_picks.cc: mostly something that makes sense, now and then something that does not.
+  // world_picks.cc: mostly valid choices, sometimes invalid ones.
   PdId PickDomain();
   ConsumerId PickConsumer();
   GuestKey PickGuest();

@@ -1,4 +1,4 @@
-// No allocation on the data path. This program replaces operator new by one that counts, makes a
+// No allocation on the data path. This program replaces operator new by a counting one, makes a
 // world, and runs everything that a data path does: sends, writes, reads, atomics, windows,
 // registrations, faults, losses, completions, events, failures. None of it may allocate.
 
@@ -18,14 +18,14 @@
 
 namespace {
 
-// Of the process, as operator new is.
+// Global, like operator new.
 bool is_counting = false;          // NOLINT: see above
 uint64_t allocations_counted = 0;  // NOLINT
 uint64_t allocations_shown = 0;    // NOLINT: of how many the stack is printed
 
 void CountAllocation() {
   if (!is_counting) return;
-  // Shows where, and does not count what that takes.
+  // Prints a stack trace, which may allocate.
   is_counting = false;
   if (++allocations_counted <= allocations_shown) {
     std::array<void*, 24> frames;
@@ -115,14 +115,14 @@ class World {
       return random_.Chance(weather_.duplication, 1000) ? Fate::Twice(Microseconds(3))
                                                         : Fate::Pass();
     });
-    // The system takes pages by a call, which is not on the data path and keeps a list.
+    // Evicting pages keeps a list, and is not on the data path.
     for (RcNode* const node : {&node_a_, &node_b_}) {
       node->Evict(0, kPages);
       node->PageIn(0, kPages);
     }
   }
 
-  // One of everything on every connection, to its end.
+  // One operation of each kind on every connection, until all have completed.
   void Round(const Weather& weather) {
     weather_ = weather;
     for (Side& side : sides_) {
@@ -182,7 +182,7 @@ class World {
     if (side.b == sides_[0].b) {
       const Sge sge = node_b_.Local(at, kPage);
       CHECK(srq_.Post({.wqe = {.id = WrId(1)}, .sges = {&sge, 1}}).has_value());
-      srq_.SetLimit(1);  // an event in each round
+      srq_.SetLimit(1);  // one event per round
     } else {
       net_.PostReceive(*side.b, 1, {node_b_.Local(at, kPage)});
     }
@@ -202,7 +202,7 @@ class World {
     Post(side, RequestOf(0, SendOpcode::kDelay, queue::DelayOperand{Microseconds(1)}), {});
   }
 
-  // Binds a window, and ends it.
+  // Binds a window, and invalidates it.
   void PostWindow(Side& side) {
     const uint64_t at = side.page * kPage;
     const Key window = NextOf(side.window);
@@ -217,7 +217,7 @@ class World {
     side.window = window;
   }
 
-  // Registers two pages that do not lie side by side, and ends that.
+  // Registers two pages that are not adjacent, and invalidates the region.
   void PostRegistration(Side& side) {
     const uint64_t at = side.page * kPage;
     if (side.was_registered) side.reserved = NextOf(side.reserved);
@@ -254,8 +254,8 @@ class World {
 
 constexpr Weather kFoul = {.loss = 30, .duplication = 30, .faults = true};
 
-// Nothing has happened in these worlds before they are counted: what the first packet, fault or
-// failure needs must be there from the start.
+// Nothing has happened in these worlds before counting starts: what the first packet, fault or
+// failure needs must be allocated from the start.
 
 TEST(AllocationTest, NothingIsAllocatedOnAGoodLink) {
   World world;
@@ -267,7 +267,7 @@ TEST(AllocationTest, NothingIsAllocatedOnAGoodLink) {
   EXPECT_EQ(world.net().timeouts(), 0u);
 }
 
-TEST(AllocationTest, NothingIsAllocatedInFoulWeather) {
+TEST(AllocationTest, NothingIsAllocatedOnABadLink) {
   World world;
   EXPECT_EQ(AllocationsOf([&] {
               for (int i = 0; i < 100; ++i) world.Round(kFoul);
@@ -277,8 +277,9 @@ TEST(AllocationTest, NothingIsAllocatedInFoulWeather) {
   EXPECT_GT(world.net().timeouts(), 0u);
 }
 
-// The records of its pages are made when a key is first used, and used again. The second time makes
-// one more: the new page is noted before the old one is let go, so that a failure changes nothing.
+// The records of its pages are made when a key is first used, and reused. The second registration
+// makes one more: the new page is recorded before the old one is released, so that a failure
+// changes nothing.
 TEST(AllocationTest, AnotherRegistrationByWorkRequestAllocatesNothing) {
   World world;
   for (int i = 0; i < 2; ++i) world.Round({.registers = true});
@@ -293,8 +294,8 @@ TEST(AllocationTest, AFailureAllocatesNothing) {
   EXPECT_EQ(AllocationsOf([&] { world.Break(3); }), 0u);
 }
 
-// Wants granules of an arena four times the budget, in runs, and does what the resident set asks
-// for.
+// Requests runs of granules of an arena four times the budget, and executes the actions of the
+// resident set.
 void Page(paging::ResidentSet& resident_set, std::vector<paging::Action>& actions, Random& random,
           Time now) {
   for (uint64_t step = 1; step <= 5000; ++step, now += Milliseconds(1)) {

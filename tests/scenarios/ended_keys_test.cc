@@ -1,5 +1,5 @@
-// Keys that end while the peer is using them: what left or arrived before stays, and not a byte
-// more.
+// Keys that are invalidated while the peer uses them: bytes sent or received before stay, and not
+// one byte more is transferred.
 
 #include <algorithm>
 #include <cstdint>
@@ -128,7 +128,7 @@ class ReadAfterEndTest : public PairTest, public testing::WithParamInterface<End
         ASSERT_TRUE(core.regions.Reregister(key, Spec(Access::kNone), {}).has_value());
         break;
     }
-    // B's program puts its secrets there.
+    // B's program stores its secrets there.
     node_b_.Fill(kOffset, kLength, 0x5E);
     has_ended_ = true;
   }
@@ -144,10 +144,10 @@ class ReadAfterEndTest : public PairTest, public testing::WithParamInterface<End
 
   memory::RegionKeys region_;
   bool has_ended_ = false;
-  size_t leaked_ = 0;  // bytes of B's memory that have left since
+  size_t leaked_ = 0;  // bytes of B's memory sent since
 };
 
-// The answer waited for its pages, and its key did not.
+// The response waited for its pages, and the key was invalidated meanwhile.
 TEST_P(ReadAfterEndTest, AReadThatWasNotAnsweredYetIsRefused) {
   std::optional<wire::Syndrome> refusal;
   net_.SetLink([&](const Passing& passing) {
@@ -172,8 +172,8 @@ TEST_P(ReadAfterEndTest, AReadThatWasNotAnsweredYetIsRefused) {
   EXPECT_EQ(net_.EventsOf(b()), std::vector{AsyncEventType::kQpAccessError});
 }
 
-// The answer, or all of it but its beginning, was lost, and A asks again. It gets no answer at all,
-// since B cannot tell its request from a late copy of one that was answered.
+// The response, or all of it except its beginning, was lost, and A requests it again. It gets no
+// response, because B cannot distinguish the request from a late copy of one that was answered.
 TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
   for (const uint32_t arrive : {0u, 1u}) {
     has_ended_ = false;
@@ -201,8 +201,8 @@ TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
   }
 }
 
-// A has its answer; a copy of its request comes late. The connection goes on.
-TEST_P(ReadAfterEndTest, ALateDuplicateBringsNothing) {
+// A has its response; a copy of its request arrives late. The connection continues.
+TEST_P(ReadAfterEndTest, ALateDuplicateGetsNoBytes) {
   net_.SetLink([&](const Passing& passing) {
     CountPayloadAfterEnd(passing);
     return passing.Is(Operation::kReadRequest) ? Fate::Twice(Milliseconds(1)) : Fate::Pass();

@@ -12,8 +12,8 @@
 
 namespace verbena::scenario {
 
-// A connection on which an error is provoked, from its making on: a row of a table changes the
-// specs, connects, and posts.
+// A connection on which a test provokes an error: a row of a table changes the specs, connects, and
+// posts.
 class ErrorTest : public PairTest {
  public:
   using PairTest::a;
@@ -70,7 +70,7 @@ class ErrorTest : public PairTest {
     EXPECT_TRUE(node_b_.core.regions.MapPages(keys->local, 0, 1, {}, true).has_value());
     return *keys;
   }
-  // The same index, another life.
+  // The same index with another variant.
   static Key OtherLife(Key key) {
     return {key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
@@ -79,7 +79,7 @@ class ErrorTest : public PairTest {
     return {KeyIndex(node.keys.local.index().value() ^ 1), KeyVariant(1)};
   }
 
-  // What a queue pair in error does with what is posted to it.
+  // A queue pair in error flushes posted requests.
   void ExpectFlushes(RcEnd& end) {
     static_cast<void>(end.Sent());
     static_cast<void>(end.Received());

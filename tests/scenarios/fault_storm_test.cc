@@ -1,5 +1,5 @@
 // A thousand queue pairs whose pages are absent on one side, on the other, or on both: each gets
-// its pages and goes on by itself. No retransmission timer ever expires.
+// its pages and continues independently. No retransmission timer expires.
 
 #include <algorithm>
 #include <cstdint>
@@ -31,7 +31,7 @@ class FaultStormTest : public testing::TestWithParam<Sides> {
   // Of each connection, on either side: to read from or into, to write, to send or receive.
   static constexpr uint64_t kPagesEach = 3;
   static constexpr uint32_t kLength = 2500;
-  // One fetcher on each machine, which fetches one request after the other.
+  // One pager on each machine, which serves one request after the other.
   static constexpr Duration kFetch = Microseconds(10);
 
   FaultStormTest()
@@ -41,8 +41,8 @@ class FaultStormTest : public testing::TestWithParam<Sides> {
     spec.sends = {.capacity = 4, .sges_max = 1};
     spec.receives = {.capacity = 1, .sges_max = 1};
     spec.completions = 4;
-    // All the faults of a storm are served one after the other: a read that is last must not time
-    // out before its turn.
+    // All faults of a storm are served one after the other: the last read must not time out before
+    // its pages arrive.
     spec.config.ack_timeout = Milliseconds(200);
     for (size_t i = 0; i < kConnections; ++i) {
       const auto [a, b] = net_.Connect(node_a_, node_b_, spec, spec);
@@ -100,11 +100,11 @@ TEST_P(FaultStormTest, NoTimerExpires) {
   const Time start = net_.now();
   ASSERT_TRUE(net_.RunToRest());
   EXPECT_EQ(net_.timeouts(), 0u);
-  // Each page is asked for once: what waits for it does not ask again.
+  // Each page is requested once, however many packets wait for it.
   const uint64_t sides = GetParam().requester && GetParam().responder ? 2 : 1;
   EXPECT_EQ(faults_, sides * kConnections * kPagesEach);
-  // Nothing waits for anything but pages, of which both machines can fetch at the same time; an RNR
-  // timer that runs beside them adds nothing where an acknowledgement ends it.
+  // Only pages are waited for, and both machines can page in at the same time; an RNR timer that
+  // runs meanwhile adds nothing if an acknowledgement ends it.
   EXPECT_LT(net_.now() - start, kFetch * static_cast<int64_t>(faults_) + Milliseconds(1));
   ExpectAllDone();
 }
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Sides, FaultStormTest, testing::ValuesIn(kAllSides),
                          [](const auto& row) { return NameOf(row.param); });
 
 // ---- "Packet damming": a read that is posted while another waits for pages must not be lost with
-// it until a timer finds out.
+// it until a timer expires.
 
 struct Damming {
   Sides sides;
@@ -136,7 +136,7 @@ TEST_P(DammingTest, AReadBehindAFaultingOneDoesNotWaitForATimer) {
   const auto completions = a().Sent();
   ExpectSuccess(completions, {1, 2});
   EXPECT_EQ(net_.timeouts(), 0u);
-  // Two faults on either side at most, of 100 microseconds, and a few round trips.
+  // At most two faults on either side, of 100 microseconds, and a few round trips.
   EXPECT_LT(WhenOf(completions.back()) - start, Microseconds(500));
   EXPECT_EQ(node_a_.Read(0, 100), node_b_.Read(0, 100));
   EXPECT_EQ(node_a_.Read(kPage, 100), node_b_.Read(kPage, 100));
@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Posted, DammingTest, testing::ValuesIn(AllDamming()), [
   return NameOf(row.param.sides) + "After" + std::to_string(row.param.posted_after_us);
 });
 
-// ---- "Flood": while pages are on their way, what is sent again stays bounded.
+// ---- "Flood": while pages are being paged in, retransmissions are bounded.
 
 class FloodTest : public PairTest {
  protected:
@@ -161,7 +161,7 @@ class FloodTest : public PairTest {
   static constexpr uint32_t kLength = kPackets * 1024;
   static constexpr Duration kPending = Milliseconds(20);
 
-  // Pages of the requester's own stop its timer, so that it may be short.
+  // Local page faults stop the timer of the requester, so it may be short.
   FloodTest() {
     Begin(kPending / 4);
     net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageFate::Hold(); });
@@ -178,8 +178,8 @@ class FloodTest : public PairTest {
     Connect(spec, spec);
   }
 
-  // Until the first fault is pending, and then for kPending more; requests_ and answers_ are those
-  // of the wait alone.
+  // Until the first fault is pending, and then for kPending more; requests_ and answers_ count only
+  // the packets of the wait.
   void RunIntoFault() {
     net_.RunFor(Microseconds(50));
     ASSERT_EQ(net_.held_requests().size(), 1u);
@@ -235,7 +235,7 @@ TEST_F(FloodTest, NothingIsSentWhileAReadIsHeld) {
   EXPECT_EQ(requests_, 0u) << "the answer comes by itself";
 }
 
-// The bound: what is under way, once per RNR timer, and one NAK for it.
+// The bound: the outstanding packets once per RNR timer, and one NAK for them.
 TEST_F(FloodTest, AWriteIsRepeatedOncePerRnrTimer) {
   node_b_.Evict(0, 2);
   net_.Post(a(), WriteOf(1, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
@@ -247,11 +247,11 @@ TEST_F(FloodTest, AWriteIsRepeatedOncePerRnrTimer) {
   EXPECT_GT(answers_, 0u) << "it does try";
   requests_ = 0;
   Finish({1});
-  // The unsolicited acknowledgement ends the wait; the first packet was kept.
+  // The unsolicited acknowledgement ends the wait; the first packet was held.
   EXPECT_EQ(requests_, kPackets - 1);
 }
 
-// ---- A page that takes longer than a second, and a peer that knows no marks.
+// ---- A page that takes longer than a second, and a peer that does not know the marks.
 
 class SlowPageTest : public PairTest, public testing::WithParamInterface<int> {
  protected:
@@ -282,7 +282,7 @@ TEST_P(SlowPageTest, AWriteByAForeignPeerExhaustsNoRetries) {
 
 INSTANTIATE_TEST_SUITE_P(RnrRetries, SlowPageTest, testing::Range(2, 8));
 
-// A read whose pages take longer than the peer tries.
+// A read whose pages take longer than the peer retries.
 class HeldReadTest : public PairTest {
  protected:
   void Begin(Duration peer_timeout, Duration own_timeout, Duration pages_take) {
@@ -319,14 +319,14 @@ TEST_F(HeldReadTest, ThePeerGetsANoticeBeforeItsTimerEnds) {
   EXPECT_LT(answers_, 16u + 40u) << "a notice for each half of the timer";
 }
 
-TEST_F(HeldReadTest, SoItIsInTheMiddleOfAnAnswer) {
+TEST_F(HeldReadTest, ThePeerGetsNoticesInTheMiddleOfAResponse) {
   Begin(Milliseconds(67), Milliseconds(67), Milliseconds(1'200));
   node_b_.Evict(2, 2);
   ReadAll();
   EXPECT_EQ(net_.timeouts(), 0u);
 }
 
-// Attributes of the two ends differ: each notice after the first comes in time.
+// The attributes of the two ends differ: each notice after the first comes in time.
 TEST_F(HeldReadTest, APeerWhoseTimerIsShorterLosesNoRetries) {
   Begin(Milliseconds(5), Milliseconds(200), Milliseconds(1'200));
   node_b_.Evict(0, 4);

@@ -1,5 +1,5 @@
-// A queue pair that faults for ever does not disturb others: another one on the same two machines
-// moves its data as if it were alone, to the nanosecond.
+// A queue pair that faults for ever does not affect others: another one on the same two machines
+// completes its requests at the same times as if it were alone, to the nanosecond.
 
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ enum class Trouble : uint8_t {
   kOwnPlaceNeverComes,      // for the answer to a read
   kPeersPagesNeverCome,     // of a write
   kPeersPagesOfAReadNever,  // of a read
-  kPagesGoAtOnce,           // they come, and are gone when the packet comes again
+  kPagesGoAtOnce,           // they arrive, and are absent again when the packet is retransmitted
 };
 
 std::string NameOf(Trouble trouble) {
@@ -38,7 +38,7 @@ std::string NameOf(Trouble trouble) {
   return "?";
 }
 
-// When each request of the queue pair in good order completed.
+// When each request of the unaffected queue pair completed.
 using Record = std::vector<std::pair<uint64_t, int64_t>>;  // id, and when it completed
 
 class Isolation {
@@ -70,13 +70,13 @@ class Isolation {
     });
   }
 
-  // Runs the good queue pair to its end, beside the bad one.
+  // Runs the unaffected queue pair to its end, next to the faulting one.
   Record Run() {
     BeginTrouble();
     Record record;
     for (uint64_t id = 1; id <= kOperations; ++id) {
       PostGood(id);
-      // It has faults of its own, too, which are served.
+      // It has faults of its own, which are served.
       if (id % 10 == 0) node_b_.Evict(kGoodPage);
       if (id % 10 == 5) node_a_.Evict(kGoodPage);
       net_.RunUntil([&] { return good_a_->send_cq.size() > 0; }, Seconds(1));
@@ -160,7 +160,7 @@ TEST_P(IsolationTest, TheOtherCompletesAtTheSameTimes) {
   Isolation beside(GetParam());
   EXPECT_EQ(beside.Run(), expected);
   EXPECT_GT(beside.faults(), 0u);
-  // Pages that are there for a moment are there long enough for what was kept.
+  // Pages that are present for a moment are present long enough for the held packet.
   EXPECT_EQ(beside.bad_one_has_completed(), GetParam() == Trouble::kPagesGoAtOnce);
   EXPECT_EQ(beside.timeouts(), 0u);
 }

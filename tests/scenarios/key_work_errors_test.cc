@@ -222,7 +222,7 @@ TEST_P(RegisterErrorTest, IsAnOperationError) {
 INSTANTIATE_TEST_SUITE_P(Rows, RegisterErrorTest, testing::ValuesIn(kRegisterRows),
                          [](const auto& row) { return std::string(row.param.name); });
 
-TEST_F(ErrorTest, APageSizeThatThereIsNotIsAnOperationError) {
+TEST_F(ErrorTest, AnUnsupportedPageSizeIsAnOperationError) {
   Begin();
   const Key key = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
   for (const uint8_t shift : {uint8_t{11}, uint8_t{29}}) {

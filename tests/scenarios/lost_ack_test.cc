@@ -1,5 +1,5 @@
-// The data has arrived and its acknowledgement is lost: what comes again is acknowledged again, and
-// not executed again.
+// The data has arrived and its acknowledgement is lost: the retransmitted request is acknowledged
+// again, and not executed again.
 
 #include <cstdint>
 
@@ -23,10 +23,10 @@ class LostLastAckTest : public PairTest, public testing::WithParamInterface<uint
     });
   }
 
-  // The request has been executed, once; its answer is on its way, or lost.
+  // The request was executed once; its response is in flight, or lost.
   void RunUntilExecuted() { net_.RunFor(Microseconds(7)); }
 
-  // Each loss is found by one timeout, and costs one request and one answer more.
+  // Each loss is detected by one timeout, and costs one more request and one more response.
   void ExpectRepeats() {
     ASSERT_TRUE(net_.RunToRest());
     ExpectSuccess(a().Sent(), {1});
@@ -45,7 +45,7 @@ TEST_P(LostLastAckTest, OfAWriteThatIsNotWrittenAgain) {
   net_.Post(a(), WriteOf(1, node_b_.Remote(0)), {node_a_.Local(kPage, 100)});
   RunUntilExecuted();
   EXPECT_EQ(node_b_.Read(0, 100), node_a_.Read(kPage, 100));
-  // B's program goes on with its memory: it knows that the bytes have come.
+  // B's program changes its memory: it knows that the bytes have arrived.
   node_b_.Fill(0, 100, 0xBB);
   ExpectRepeats();
   EXPECT_EQ(node_b_.Read(0, 100), Bytes(100, std::byte{0xBB}));

@@ -58,7 +58,7 @@ TEST_F(MallocMemoryTest, LargeBlocksCanBeTakenOver) {
   std::free(aligned);
 }
 
-TEST_F(MallocMemoryTest, BlocksInHeapsCannot) {
+TEST_F(MallocMemoryTest, BlocksInHeapsCannotBeTakenOver) {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   const auto refused = [] {
     void* block = nullptr;

@@ -1,5 +1,5 @@
-// Sequence numbers have 24 bits and go round. Whatever crosses the end of the circle, and whatever
-// is lost there, arrives as anywhere else.
+// Sequence numbers have 24 bits and wrap around. Packets across the wrap, and losses there, are
+// handled as anywhere else.
 
 #include <array>
 #include <cstdint>
@@ -94,9 +94,9 @@ INSTANTIATE_TEST_SUITE_P(Places, PsnWrapTest,
                                   std::to_string(std::get<1>(row.param));
                          });
 
-// A responder counts the messages that it has completed. Nothing resets that number, so all the
-// messages of a whole circle are delivered here, each a write of nothing. Under a sanitizer a part
-// of it must do: the rest is the same again, and takes half a minute.
+// A responder counts the messages that it has completed. Nothing resets that number, so a whole
+// circle of messages is delivered here, each an empty write. Under a sanitizer a part of it is
+// enough: the rest is the same, and takes half a minute.
 constexpr uint32_t kMessages = VERBENA_DCHECK ? wire::kMax24 / 16 : wire::kMax24;
 
 class MsnWrapTest : public transport::ResponderFixture {};

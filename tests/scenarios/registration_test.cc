@@ -1,5 +1,5 @@
-// Memory that is registered by a work request: the very next request may use it, the peer gets its
-// key in a message, and ends it with the message that says that it is done.
+// Memory that is registered by a work request: the next request may use it, the peer gets its key
+// in a message, and invalidates it with its last message.
 
 #include <array>
 #include <cstdint>
@@ -40,7 +40,7 @@ class RegistrationTest : public PairTest {
     return {kStart + offset, length, key};
   }
   RemoteAddress RemoteOf(Key key, uint64_t offset) const { return {kStart + offset, key}; }
-  // The next life of a reserved key.
+  // The next variant of a reserved key.
   static Key NextOf(Key key) {
     return {key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
@@ -68,7 +68,7 @@ TEST_F(RegistrationTest, TheNextRequestMayReadIntoIt) {
   EXPECT_EQ(node_a_.Read(9 * kPage, 50), node_b_.Read(50, 50));
 }
 
-TEST_F(RegistrationTest, AnInvalidatedKeyIsDeadAndItsNextLifeIsNot) {
+TEST_F(RegistrationTest, AnInvalidatedKeyIsRefusedAndItsNextVariantIsNot) {
   PostRegistration(1, key_, queue::SendOpcode::kRegister);
   net_.Post(a(), LocalInvalidateOf(2, key_), {});
   const Key next = NextOf(key_);
@@ -82,7 +82,7 @@ TEST_F(RegistrationTest, AnInvalidatedKeyIsDeadAndItsNextLifeIsNot) {
   EXPECT_EQ(completions.at(4).status, CompletionStatus::kLocalProtectionError);
 }
 
-// Row B3: the program chooses what a registration that fails costs.
+// Row B3: the program chooses the consequence of a failed registration.
 TEST_F(RegistrationTest, InAnticipatoryModeAFailureEndsTheConnection) {
   PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
   net_.Post(a(), WriteOf(2, node_b_.Remote(0)), {node_a_.Local(0, 10)});
@@ -92,7 +92,7 @@ TEST_F(RegistrationTest, InAnticipatoryModeAFailureEndsTheConnection) {
   EXPECT_EQ(a().qp->state(), QpState::kErr);
 }
 
-// RoCE has no Terminate; but what the peer has under way is answered.
+// RoCE has no Terminate; but outstanding requests of the peer get a response.
 TEST_F(RegistrationTest, InAnticipatoryModeThePeersOutstandingRequestsGetANak) {
   // Of a message of three packets A gets the first.
   uint32_t requests = 0;
@@ -133,7 +133,7 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   EXPECT_EQ(a().qp->state(), QpState::kSqd);
   EXPECT_EQ(net_.EventsOf(a()), std::vector{AsyncEventType::kSendQueueDrained});
 
-  // A thread that posts before the failure is seen counts on the registration.
+  // A thread that posts before it sees the failure relies on the registration.
   for (const uint64_t id : {uint64_t{8}, uint64_t{9}}) {
     net_.Post(a(), WriteOf(id, node_b_.Remote(0)), {node_a_.Local(0, 10)});
     ASSERT_TRUE(net_.RunToRest());
@@ -161,12 +161,13 @@ TEST_F(RegistrationTest, WhereItIsDisabledARegistrationIsAnOperationError) {
   EXPECT_EQ(a().qp->state(), QpState::kErr);
 }
 
-// Row B14. A registers and tells B in one request; B uses the key and ends it with its answer.
+// Row B14. A registers and sends the key to B in one request; B uses the key and invalidates it
+// with its reply.
 class RegisterAndSendTest : public RegistrationTest {
  protected:
   static constexpr uint64_t kLetter = 15 * kPage;  // at both, for messages
 
-  // A's request, as far as B having the key.
+  // A's request, until B has the key.
   Key Offer(Key key) {
     const uint32_t value = key.value();
     std::memcpy(node_a_.At(kLetter), &value, sizeof value);
@@ -182,7 +183,7 @@ class RegisterAndSendTest : public RegistrationTest {
     std::memcpy(&got, node_b_.At(kLetter), sizeof got);
     return Key(got);
   }
-  // B's answer; A hears in its completion that the key has ended.
+  // B's reply; A's completion reports that the key was invalidated.
   void Answer(Key key) {
     net_.PostReceive(a(), 21, {node_a_.Local(kLetter, 64)});
     net_.Post(b(), SendInvalidateOf(3, key), {node_b_.Local(kLetter, 8)});
@@ -215,7 +216,7 @@ TEST_F(RegisterAndSendTest, ThePeerUsesTheKeyAndEndsIt) {
   EXPECT_EQ(net_.EventsOf(a()), std::vector{AsyncEventType::kQpAccessError});
 }
 
-TEST_F(RegisterAndSendTest, AnotherLifeFollows) {
+TEST_F(RegisterAndSendTest, TheKeyCanBeRegisteredAgain) {
   Answer(Offer(key_));
   const Key next = Offer(NextOf(key_));
   EXPECT_NE(next.value(), key_.value());
@@ -225,7 +226,7 @@ TEST_F(RegisterAndSendTest, AnotherLifeFollows) {
   EXPECT_EQ(node_a_.Read(5 * kPage, 200), node_b_.Read(0, 200));
 }
 
-// The registration is executed once, though the message has to be sent again.
+// The registration is executed once, although the message is retransmitted.
 TEST_F(RegisterAndSendTest, ALostMessageDoesNotRegisterTwice) {
   uint32_t packets = 0;
   net_.SetLink([&](const Passing&) { return ++packets <= 2 ? Fate::Drop() : Fate::Pass(); });

@@ -1,6 +1,6 @@
-// Everything that ends a send-queue element in error, provoked: which status it has, what of it was
-// on the wire, and in which state the queue pairs are. What a NAK of the peer leads to is in
-// responder_errors_test.cc; what the tables refuse is in key_work_errors_test.cc.
+// Everything that ends a send-queue element in error: which status it has, which packets were sent,
+// and the states of the queue pairs. NAKs of the peer are in responder_errors_test.cc; refusals of
+// the tables in key_work_errors_test.cc.
 
 #include <sys/mman.h>
 
@@ -34,7 +34,7 @@ void RefusePages(ErrorTest& t) {
       [](const RcEnd&, const transport::PageRequest&) { return PageFate{.available = false}; });
 }
 
-// More pieces than a packet can name are paged in together, which touches them.
+// More elements than a packet can have are gathered at once, which touches the pages.
 void GatherFromMissingMemory(ErrorTest& t) {
   t.Begin();
   t.node_a_.arena.Protect(0, PROT_NONE);
@@ -125,7 +125,7 @@ const Row kRows[] = {
        t.node_a_.arena.Protect(0, PROT_NONE);
        t.Read(t.node_b_.Remote(0));
      },
-     kProtection, transport::kLossesMax + 1},  // its pages come each time, and are lost again
+     kProtection, transport::kLossesMax + 1},  // its pages are paged in each time, and lost again
     {"InvalidatesNoKey",
      [](ErrorTest& t) {
        t.Begin();
@@ -143,7 +143,7 @@ const Row kRows[] = {
      [](ErrorTest& t) {
        t.Begin();
        t.mangle_ = [](const Passing& passing) {
-         // The pad count says that the last three bytes are none.
+         // The pad count excludes the last three bytes.
          if (passing.Is(Operation::kReadResponse)) passing.bytes[1] |= std::byte{3 << 4};
          return Fate::Pass();
        };
@@ -223,7 +223,7 @@ TEST_P(RequesterErrorTest, EndsAsTheTableSays) {
 INSTANTIATE_TEST_SUITE_P(Rows, RequesterErrorTest, testing::ValuesIn(kRows),
                          [](const auto& row) { return std::string(row.param.name); });
 
-// IBA 11.6.3.1: a completion that finds no room takes the queue and the queue pair with it.
+// IBA 11.6.3.1: a completion that finds no room puts the queue and the queue pair into error.
 TEST_F(ErrorTest, AFullSendCompletionQueueEndsTheConnection) {
   Begin([](RcSpec& a, RcSpec&) { a.completions = 1; });
   Write(node_b_.Remote(0));

@@ -1,5 +1,5 @@
-// Everything that makes a responder refuse a request, provoked from the other end of the wire: what
-// goes back, how both work requests end, in which state the queue pairs are, and which event tells.
+// Everything that makes a responder refuse a request: the response, the statuses of both work
+// requests, the states of the queue pairs, and the event.
 
 #include <sys/mman.h>
 
@@ -45,7 +45,7 @@ const Outcome kAccessError = {Syndrome::Nak(NakCode::kRemoteAccessError),
                               QpState::kErr,
                               {AsyncEventType::kQpAccessError}};
 
-// With a receive request at hand its completion tells, and there is no event.
+// If there is a receive request, its completion reports the error, and there is no event.
 Outcome WithReceiveStatus(const Outcome& outcome, CompletionStatus at_receiver) {
   Outcome changed = outcome;
   changed.at_receiver = at_receiver;
@@ -61,7 +61,7 @@ const Outcome kOperationalError = {Syndrome::Nak(NakCode::kRemoteOperationalErro
                                    QpState::kErr,
                                    {}};
 
-// IBA 9.9.3, class J: the receiver tells its own program, and the peer hears nothing.
+// IBA 9.9.3, class J: the receiver's program gets an error, and the peer no response.
 const Outcome kSilence = {std::nullopt,
                           CompletionStatus::kRetryExceeded,
                           CompletionStatus::kWindowBindError,
@@ -221,7 +221,7 @@ const wire::RnrTimer kNotReady = RcSpec{}.config.min_rnr_timer;
 const wire::RnrTimer kPagesTimer = wire::RnrTimerAtLeast(RcSpec{}.config.page_service_estimate);
 
 const Row kRows[] = {
-    // The peer sends it again, and then it is executed.
+    // The peer retransmits it, and then it is executed.
     {"SequenceGap", ResponderError::kSequenceGap,
      [](ErrorTest& t) {
        t.Begin();
@@ -254,7 +254,7 @@ const Row kRows[] = {
      },
      Passes(Syndrome::RnrNak(kPagesTimer))},
 
-    // The request is not a proper one.
+    // The request is malformed.
     {"OpcodeOutOfSequence", ResponderError::kOpcodeOutOfSequence, &MakeOpcodeLast, kInvalidRequest},
     {"NotAllowedOnQp", ResponderError::kNotAllowedOnQp,
      [](ErrorTest& t) {
@@ -292,7 +292,7 @@ const Row kRows[] = {
      },
      kInvalidRequest},
 
-    // The request is proper, and the peer may not.
+    // The request is well-formed, and the peer has no right.
     {"NoPersistence", ResponderError::kNoPersistence,
      [](ErrorTest& t) { FlushWith(t, {.persistence = true}); }, kAccessError},
     {"PagesOfAWriteUnavailable", ResponderError::kPagesUnavailable,
@@ -382,7 +382,7 @@ const Row kRows[] = {
      },
      kAccessError},
 
-    // Of the key that a send ends.
+    // The key that a send invalidates.
     {"InvalidatesNoKey",
      {Refusal::kNoSuchKey, RefusedKey::kInvalidated},
      [](ErrorTest& t) {
@@ -409,7 +409,7 @@ const Row kRows[] = {
      &InvalidateRegionWithWindow,
      kSilence},
 
-    // The fault is on this side.
+    // The error is on this side.
     {"ReceiveBufferRefused",
      {Refusal::kNoSuchKey, RefusedKey::kOwn},
      [](ErrorTest& t) {
@@ -449,8 +449,8 @@ const Row kRows[] = {
 
 class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<Row> {
  protected:
-  // The check that refused is named at both ends, as far as it is their business, and counted where
-  // the memory is.
+  // The refusing check is reported at both ends, as far as it concerns them, and counted on the
+  // side of the memory.
   void ExpectCheckIsNamed(const Completion& sent, const std::vector<Completion>& received) {
     const NakReason reason = GetParam().reason;
     const transport::VendorError check = transport::VendorErrorOf(reason);

@@ -40,7 +40,7 @@ TEST_P(RnrRetryTest, GivesUpAfterExactlySoManyRetries) {
   EXPECT_EQ(b().qp->state(), QpState::kRts) << "it is not its fault";
 }
 
-TEST_P(RnrRetryTest, SucceedsWithTheLastOfThem) {
+TEST_P(RnrRetryTest, SucceedsWithTheLastRetry) {
   Begin(GetParam(), Microseconds(100));
   net_.Post(a(), SendOf(1), {node_a_.Local(0, 100)});
   net_.RunUntil([&] { return a().counters().rnr_naks == GetParam(); }, Seconds(1));
@@ -50,7 +50,7 @@ TEST_P(RnrRetryTest, SucceedsWithTheLastOfThem) {
   ExpectSuccess(b().Received(), {11});
 }
 
-TEST_P(RnrRetryTest, EachMessageHasAllOfThem) {
+TEST_P(RnrRetryTest, EachMessageHasAllRetries) {
   Begin(GetParam(), Microseconds(100));
   for (uint64_t id = 1; id <= 3; ++id) {
     net_.Post(a(), SendOf(id), {node_a_.Local(0, 100)});
@@ -65,7 +65,7 @@ TEST_P(RnrRetryTest, EachMessageHasAllOfThem) {
 
 INSTANTIATE_TEST_SUITE_P(Counts, RnrRetryTest, testing::Range<uint8_t>(0, 7));
 
-TEST_F(RnrTest, SevenIsForEver) {
+TEST_F(RnrTest, SevenRetriesAreUnlimited) {
   Begin(7, Microseconds(100));
   net_.Post(a(), SendOf(1), {node_a_.Local(0, 100)});
   net_.RunFor(Milliseconds(100));

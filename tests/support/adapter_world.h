@@ -37,12 +37,12 @@ inline AdapterOptions TestOptions() {
   return options;
 }
 
-// What a fabric beside that of an adapter is opened with.
+// The endpoint options of a fabric besides that of an adapter.
 inline fabric::EndpointOptions TestEndpoint() {
   return {.ports = PortsOf(TestOptions()).ports, .count = kTestEndpoints};
 }
 
-// Sends a datagram that means nothing to a port of this machine.
+// Sends a malformed datagram to a port of this machine.
 inline void SendMalformed(uint16_t port) {
   const auto sender = std::move(*fabric::UdpFabric::Open({.endpoint = TestEndpoint()}));
   constexpr auto kLocal = IpAddress::FromIpv4(127, 0, 0, 1);
@@ -97,9 +97,9 @@ class TestNode {
   }
   RemoteAddress Remote(uint64_t offset) const { return {AddressOf(offset), keys_.remote}; }
 
-  // Takes pages away as munmap does, but leaves no hole that the system may fill with other memory.
+  // Removes pages like munmap, but keeps the address range, so that nothing else is mapped there.
   void TakeAway(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_NONE); }
-  // Fresh ones in their place.
+  // Maps fresh pages in their place.
   void GiveBack(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_READ | PROT_WRITE); }
 
   void Fill(uint64_t offset, uint64_t length, uint8_t seed) {
@@ -237,7 +237,7 @@ inline AddressVector PathFrom(const TestNode& from, const TestNode& to) {
   return {.source = from.address(), .destination = to.address()};
 }
 
-// All the way to RTS.
+// Moves both queue pairs to RTS.
 inline void Connect(TestNode& a, QueuePair& qa, TestNode& b, QueuePair& qb,
                     const TestLink& link = {}) {
   Succeed(ToInit(a, qa));

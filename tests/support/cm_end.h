@@ -49,9 +49,9 @@ inline std::string_view PrivateDataOf(const void* data, size_t size) {
 }
 
 // A program on librdmacm: an event channel and ids, used as programs use them. Two CmEnds in one
-// process talk to each other.
+// process can connect to each other.
 //
-// The destructor destroys all that the object made.
+// The destructor destroys everything that the object made.
 class CmEnd {
  public:
   static constexpr int kTimeoutMs = 10'000;
@@ -74,12 +74,12 @@ class CmEnd {
     EXPECT_EQ(rdma_create_id(channel, &id, context, space), 0);
     return Own(id);
   }
-  // An id that was in an event.
+  // Takes over an id from an event.
   rdma_cm_id* Own(rdma_cm_id* id) {
     ids_.push_back(id);
     return id;
   }
-  // Before its time.
+  // Destroys an id early.
   void End(rdma_cm_id* id) {
     std::erase(ids_, id);
     Destroy(id);

@@ -16,7 +16,7 @@
 
 namespace verbena::transport {
 
-// A connection manager with its consumer's memory of events.
+// A connection manager, and the events of its consumer.
 struct CmEnd {
   CmEnd(uint32_t number, const CmOptions& options)
       : address(IpAddress::FromIpv4(Ipv4Address(0x0A000000 + number))),
@@ -37,7 +37,7 @@ struct CmEnd {
   }
 };
 
-// Two ends and the datagrams between them, which a test delivers, drops and doubles by hand.
+// Two ends and the datagrams between them, which a test delivers, drops and duplicates.
 class CmPair {
  public:
   static constexpr wire::ServiceId kService{0x0000000001061C06};
@@ -69,7 +69,7 @@ class CmPair {
     return wire::PrivateData<kSize>::From(std::as_bytes(std::span(text)));
   }
 
-  // An input to an end; what it sends goes to `wire`, what it raises to the end.
+  // An input to an end; its datagrams go to `wire`, its events to the end.
   template <class Call>
   auto Do(CmEnd& end, Call call) {
     CmOutbox outbox;
@@ -79,7 +79,7 @@ class CmPair {
     return result;
   }
 
-  // Calls of the consumers: a asks, b listens.
+  // Calls of the consumers: a requests, b listens.
   Result<wire::CommId, CmError> Ask(const wire::CmReq& req = Req()) {
     return Do(a, [&](CmManager& m, CmStep& s) { return m.Connect(req, b.address, s); });
   }
@@ -108,7 +108,7 @@ class CmPair {
     return Do(end, [&](CmManager& m, CmStep& s) { return m.Destroy(id, s); });
   }
 
-  // The oldest datagram under way arrives; again: and stays under way.
+  // Delivers the oldest datagram in flight; with `again`, it stays in flight.
   void Deliver(bool again = false) {
     CHECK(!wire.empty());
     const auto [from, datagram] = wire.front();
@@ -124,7 +124,7 @@ class CmPair {
   void DeliverAll() {
     while (!wire.empty()) Deliver();
   }
-  // The message under way, if it is the only one.
+  // The message in flight, if it is the only one.
   template <class Message>
   Message Sent() const {
     EXPECT_EQ(wire.size(), 1u);
@@ -135,7 +135,7 @@ class CmPair {
     return std::get<Message>(wire.front().second.mad.message);
   }
 
-  // Time goes on to the next deadline of this end; false if it has none.
+  // Advances the time to the next deadline of this end; false if it has none.
   bool NextTimer(CmEnd& end) {
     const Time at = end.manager->next_time();
     if (at == Time::Never()) return false;
@@ -144,7 +144,7 @@ class CmPair {
     return true;
   }
 
-  // a asks b, up to an established connection at both.
+  // a connects to b, until both sides are established.
   std::pair<wire::CommId, wire::CommId> Connect(uint32_t qp_a = 0x11, uint32_t qp_b = 0x22) {
     const auto [of_a, of_b] = Request(Req(qp_a));
     EXPECT_TRUE(Accept(of_b, Rep(qp_b)));
@@ -155,7 +155,7 @@ class CmPair {
     b.TakeEvent(CmEventType::kEstablished);
     return {of_a, of_b};
   }
-  // a asks, and b's consumer hears of it.
+  // a requests a connection, and b's consumer gets the event.
   std::pair<wire::CommId, wire::CommId> Request(const wire::CmReq& req = Req()) {
     const wire::CommId of_a = *Ask(req);
     DeliverAll();
@@ -167,7 +167,7 @@ class CmPair {
     return connection == nullptr ? CmState::kClosed : connection->state();
   }
 
-  // All timers run out, nothing is delivered, and nothing remains.
+  // All timers expire without deliveries, and nothing is left.
   void ExpectAllEnds() {
     for (CmEnd* const end : {&a, &b}) {
       while (NextTimer(*end)) {

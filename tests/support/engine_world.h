@@ -13,7 +13,7 @@
 
 namespace verbena::adapter {
 
-// An engine without a progress thread, and what it needs.
+// An engine without a progress thread, and its dependencies.
 class EngineWorld : public testing::Test {
  protected:
   explicit EngineWorld(const AdapterOptions& options = TestOptions(),
@@ -33,7 +33,7 @@ class EngineWorld : public testing::Test {
   static std::unique_ptr<fabric::UdpFabric> OpenFabric() {
     return std::move(*fabric::UdpFabric::Open({.endpoint = TestEndpoint()}));
   }
-  // Queue pairs get the numbers of their order, so that they can name each other.
+  // Queue pairs get consecutive numbers, so that they can refer to each other.
   static AdapterOptions SeededOptions() {
     AdapterOptions options = TestOptions();
     options.identity_seed = 1;
@@ -48,12 +48,12 @@ class EngineWorld : public testing::Test {
     return false;
   }
 
-  // The number of the queue pair that is made `n` after the next one.
+  // The number of the queue pair made `n` after the next one.
   QpNumber NumberAfterNext(uint32_t n) VERBENA_REQUIRES(engine_) {
     const QpNumber next = *engine_.qps.NextNumber();
     return MakeQpNumber(EndpointOf(next), NumberWithin(next) + n);
   }
-  // A reliable one, ready to send, whose requests are given up after two tries of 17 ms.
+  // A reliable queue pair in RTS, whose requests fail after two tries of 17 ms.
   QueuePair& MakeQp(QpNumber peer, Cq& cq) VERBENA_REQUIRES(engine_) {
     const QpInit spec{.type = QpType::kRc,
                       .pd = pd_,

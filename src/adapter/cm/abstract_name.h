@@ -11,8 +11,8 @@
 
 namespace verbena::adapter {
 
-// The address of a Unix socket whose name is in no file system: it begins with a zero byte, belongs
-// to the network namespace and needs no rights. A value type.
+// The address of a Unix socket with an abstract name: it begins with a zero byte, belongs to the
+// network namespace, is not in the file system and needs no rights. A value type.
 class AbstractName {
  public:
   // REQUIRES: at most 107 bytes.

@@ -9,12 +9,12 @@
 namespace verbena::adapter {
 namespace {
 
-TEST(BindPermission, AllMayBindThePortsFromTheLimitOn) {
+TEST(BindPermission, AnyUserMayBindPortsFromTheLimitOn) {
   EXPECT_TRUE(MayBindPort(FirstUnprivilegedPort()));
   EXPECT_TRUE(MayBindPort(UINT16_MAX));
 }
 
-TEST(BindPermission, OthersNeedTheCapability) {
+TEST(BindPermission, PortsBelowTheLimitNeedTheCapability) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give up the capability";
   const uint16_t first = FirstUnprivilegedPort();
   if (first < 2) GTEST_SKIP() << "net.ipv4.ip_unprivileged_port_start lets all bind all ports";

@@ -10,8 +10,8 @@
 
 namespace verbena::adapter {
 
-// An id of the connection manager, as the program has it: a listener, one end of a connection, or
-// one end of an exchange of SIDR messages.
+// An id of the connection manager that belongs to the program: a listener, one end of a connection,
+// or one end of a SIDR exchange.
 //
 // Owned by the Gsi; under the engine's lock.
 struct CmEnd : CmEventTarget {

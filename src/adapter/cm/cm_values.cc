@@ -11,18 +11,18 @@ using wire::CmServiceType;
 
 constexpr uint8_t kXrcTransport = 1;  // of CmReq::extended_transport
 
-// An answer is expected within 4.096 us << 18, one second, and then asked for again: short enough
-// for a connection that is being made while the process with the RoCEv2 port dies. A consumer that
-// takes longer is announced by an MRA. With 15 retries a host that does not answer is given up
+// A message is retransmitted if there is no response within 4.096 us << 18, one second: short
+// enough for a connection that is being made while the process with the RoCEv2 port dies. If the
+// consumer takes longer, an MRA is sent. With 15 retries, a host that does not respond is given up
 // after 17 seconds.
 constexpr wire::CmTimeout kResponseTimeout{18};
 constexpr uint8_t kCmRetries = 15;
-// How long a responder may delay an acknowledgement: what ibv_query_device says, too
-// (local_ca_ack_delay), and what Soft-RoCE says.
+// How long a responder may delay an acknowledgement: the same as in ibv_query_device
+// (local_ca_ack_delay), and as in Soft-RoCE.
 constexpr wire::CmTimeout kTargetAckDelay{15};
 constexpr uint8_t kFailoverUnsupported = 1;  // IBA 12.7.19: no alternate path
-constexpr uint8_t kPacketRate = 3;           // 10 Gb/s, as rates are coded (IBA 15.2.5.16)
-// RoCE has no LIDs: the path is not local to a subnet, and names the permissive LID, as Linux does.
+constexpr uint8_t kPacketRate = 3;           // 10 Gb/s, in the code of IBA 15.2.5.16
+// RoCE has no LIDs: the path is not subnet-local, and has the permissive LID, as in Linux.
 constexpr wire::Lid kPermissiveLid{0xFFFF};
 
 template <size_t kBytes>
@@ -66,7 +66,7 @@ CmServiceType ServiceTypeOf(CmService service) {
   return CmServiceType::kRc;
 }
 
-// --- What each message says of the peer. ---
+// --- The peer's values in each message. ---
 
 ConnectionParameters PeerOf(const wire::CmReq& req) {
   return {
@@ -131,7 +131,7 @@ uint16_t ReasonOf(const wire::CmMessage& message) {
   return rep == nullptr ? uint16_t{0} : static_cast<uint16_t>(rep->status);
 }
 
-// The ports of a request: that of the service, and the peer's own. False if it has none.
+// The ports of a request: of the service, and of the peer. False if it has none.
 template <class Request>
 bool ReadPorts(const Request& request, CmEvent& event) {
   const auto service = wire::IpCmServiceOf(request.service_id);

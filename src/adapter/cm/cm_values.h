@@ -11,18 +11,18 @@
 #include "wire/mad/cm_req.h"
 #include "wire/mad/ip_cm.h"
 
-// From the values of the API to the messages of the connection manager, and back.
+// Converts between the values of the API and the messages of the connection manager.
 
 namespace verbena::adapter {
 
-// Private data that the message has no room for is refused: the most that fits.
+// Fails if the message has no room for the private data; the error is the maximum length.
 template <size_t kBytes>
 [[nodiscard]] Result<wire::PrivateData<kBytes>, size_t> ToWire(const CmPrivateData& data) {
   if (data.size > kBytes) return Fail(kBytes);
   return wire::PrivateData<kBytes>::From(data.view());
 }
 
-// What of the private data of a REQ and of a SIDR_REQ is left to the consumer.
+// The room for private data of the consumer in a REQ and in a SIDR_REQ.
 inline constexpr size_t kReqPrivateData = 92 - wire::IpCmHeader::kSize;
 inline constexpr size_t kSidrReqPrivateData = 216 - wire::IpCmHeader::kSize;
 
@@ -35,8 +35,8 @@ inline constexpr size_t kSidrReqPrivateData = 216 - wire::IpCmHeader::kSize;
                                             const wire::IpCmHeader& addresses);
 [[nodiscard]] wire::CmRep ResponseOf(const ConnectionParameters& parameters);
 
-// The event that a consumer gets; its user and request are the caller's to fill in. nullopt for a
-// request by IP address without a valid header, or of a service that is not one of IP ports.
+// The event for the consumer; the caller fills in its user and request. nullopt for a request by IP
+// address without a valid header, or for a service that is not an IP port.
 [[nodiscard]] std::optional<CmEvent> EventOf(const transport::CmRaisedEvent& raised);
 
 }  // namespace verbena::adapter

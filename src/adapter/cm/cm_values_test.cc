@@ -38,7 +38,7 @@ transport::CmRaisedEvent Raised(CmEventType type, const wire::CmMessage& message
   return raised;
 }
 
-TEST(CmValuesTest, ARequestArrivesAsItWasMade) {
+TEST(CmValuesTest, ARequestSurvivesARoundTrip) {
   for (const CmService service : {CmService::kRc, CmService::kUc, CmService::kXrc}) {
     const ConnectionParameters sent = Some(service);
     const auto req = RequestOf(sent, {PortSpace::kTcp, 7471}, Addresses());
@@ -64,7 +64,7 @@ TEST(CmValuesTest, ARequestArrivesAsItWasMade) {
   }
 }
 
-TEST(CmValuesTest, AResponseArrivesAsItWasMade) {
+TEST(CmValuesTest, AResponseSurvivesARoundTrip) {
   const ConnectionParameters sent = Some(CmService::kRc);
   const auto event = EventOf(Raised(CmEventType::kConnectResponse, ResponseOf(sent)));
   ASSERT_TRUE(event);
@@ -98,7 +98,7 @@ TEST(CmValuesTest, AResponseHasTheAckDelayOfTheDevice) {
   EXPECT_EQ(ResponseOf(Some(CmService::kRc)).target_ack_delay, wire::CmTimeout(15));
 }
 
-TEST(CmValuesTest, ARequestOfAnotherServiceIsNone) {
+TEST(CmValuesTest, ARequestOfAnotherServiceIsRefused) {
   auto req = RequestOf(Some(CmService::kRc), {PortSpace::kTcp, 7}, Addresses());
   req.service_id = wire::ServiceId(0x1000000000000001);
   EXPECT_FALSE(EventOf(Raised(CmEventType::kConnectRequest, req)));

@@ -13,8 +13,8 @@
 
 namespace verbena::adapter {
 
-// A management datagram that came to the process with the RoCEv2 port, on its way to the process
-// that has the port of the service that the MAD asks for:
+// A management datagram that arrived at the process with the RoCEv2 port, and is forwarded to the
+// process that has the port of the requested service:
 //
 //   offset  bytes
 //        0      4   "VBCM"
@@ -25,10 +25,10 @@ namespace verbena::adapter {
 //       10      2   zero
 //       12      4   QP number of the sender, from the DETH
 //       16     16   address of the sender
-//       32     16   address that it was sent to
+//       32     16   destination address
 //       48    256   MAD
 //
-// Integers are big-endian, and IPv4 addresses are mapped ones. A value type.
+// Integers are big-endian, and IPv4 addresses are mapped. A value type.
 struct ForwardedMad {
   static constexpr std::size_t kSize = 48 + wire::kMadSize;
   static constexpr uint32_t kMagic = 0x5642'434D;
@@ -41,7 +41,7 @@ struct ForwardedMad {
   uint16_t source_port = 0;
   std::array<std::byte, wire::kMadSize> mad{};
 
-  // nullopt if the size is another one, or if magic, version or reserved bits are.
+  // nullopt if the size, the magic, the version or the reserved bits are wrong.
   [[nodiscard]] static std::optional<ForwardedMad> Parse(std::span<const std::byte> bytes);
   // REQUIRES: kSize bytes.
   void Serialize(std::span<std::byte> bytes) const;

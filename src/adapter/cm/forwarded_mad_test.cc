@@ -24,11 +24,11 @@ std::vector<std::byte> BytesOf(const ForwardedMad& mad) {
   return bytes;
 }
 
-TEST(ForwardedMad, IsReadAsItWasWritten) {
+TEST(ForwardedMad, SurvivesARoundTrip) {
   EXPECT_EQ(ForwardedMad::Parse(BytesOf(Example())), Example());
 }
 
-// The format, so that processes with other versions of the library read it.
+// Pins the format, because processes with other versions of the library read it.
 TEST(ForwardedMad, EveryByteHasItsPlace) {
   const std::vector<std::byte> bytes = BytesOf(Example());
   const std::array<uint8_t, 48> header = {
@@ -41,7 +41,7 @@ TEST(ForwardedMad, EveryByteHasItsPlace) {
   for (size_t i = 0; i < 256; ++i) EXPECT_EQ(std::to_integer<size_t>(bytes[48 + i]), i);
 }
 
-TEST(ForwardedMad, WhatIsNoneIsRefused) {
+TEST(ForwardedMad, MalformedDatagramsAreRefused) {
   std::vector<std::byte> bytes = BytesOf(Example());
   for (const size_t changed : {0U, 1U, 2U, 3U, 4U, 10U, 11U, 12U}) {
     bytes[changed] ^= std::byte{0x80};

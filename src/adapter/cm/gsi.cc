@@ -13,23 +13,19 @@ namespace {
 using transport::CmPeer;
 using transport::CmRaisedEvent;
 
-// A consumer that has not answered by then is announced by an MRA, so that the peer does not ask
-// again at once: half the time that a REQ gives (kResponseTimeout).
+// If the consumer has not responded by then, an MRA is sent, so that the peer does not retransmit
+// its REQ: half of the response timeout of a REQ (kResponseTimeout).
 constexpr Duration kSlowAnswer = Milliseconds(500);
-// In an MRA: the peer asks again 4.3 s later, and gets the MRA again.
+// The service timeout of an MRA: the peer retransmits after 4.3 s, and gets the MRA again.
 constexpr wire::CmTimeout kMraTimeout{20};
 
-// A mailbox takes ten datagrams (net.unix.max_dgram_qlen), which its process reads at once unless
-// it does not run. Of requests that come in greater numbers these wait; further ones are lost, and
-// their senders send them again.
-constexpr size_t kPutOffMax = 1'024;
-constexpr Duration kHandOnAgain = Milliseconds(1);
-// Programs make one connection, tell each other of a second by it, and race for that: the client to
-// connect, the server to listen. A request is refused only after the time that this takes.
-constexpr Duration kListenSoon = Milliseconds(10);
-constexpr size_t kEarlyMax = 256;
+// A mailbox holds ten datagrams (net.unix.max_dgram_qlen), which its process reads at once if it
+// runs. Up to this many more requests wait here; further ones are lost, and their senders
+// retransmit them.
+constexpr size_t kPendingForwardsMax = 1'024;
+constexpr Duration kForwardRetry = Milliseconds(1);
 
-// Requests of SIDR and of connections have numbers of their own.
+// SIDR requests and connection requests have separate number ranges.
 constexpr uint64_t kSidrRequests = uint64_t{1} << 32;
 
 template <class Map, class Key>
@@ -38,12 +34,14 @@ auto FindIn(const Map& map, const Key& key) -> typename Map::mapped_type {
   return found == map.end() ? typename Map::mapped_type{} : found->second;
 }
 
-// The service that a MAD asks for, if it is a request.
-std::optional<wire::IpCmService> RequestedService(const wire::CmMad& mad) {
-  if (const auto* const req = std::get_if<wire::CmReq>(&mad.message)) {
+// The service that a MAD requests, if it is a request.
+std::optional<wire::IpCmService> RequestedService(std::span<const std::byte> bytes) {
+  const auto mad = wire::CmMad::Parse(bytes);
+  if (!mad) return std::nullopt;
+  if (const auto* const req = std::get_if<wire::CmReq>(&mad->message)) {
     return wire::IpCmServiceOf(req->service_id);
   }
-  if (const auto* const sidr = std::get_if<wire::CmSidrReq>(&mad.message)) {
+  if (const auto* const sidr = std::get_if<wire::CmSidrReq>(&mad->message)) {
     return wire::IpCmServiceOf(sidr->service_id);
   }
   return std::nullopt;
@@ -67,69 +65,70 @@ ErrorOr<void> Gsi::Start() {
 }
 
 void Gsi::OnMad(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from, Time now) {
-  // Without files for it the request is lost, and the peer sends it again.
+  // Without descriptors for a port space the request is lost, and the peer retransmits it.
   if (!Start()) return;
   Take(mad, from, /*is_forwarded=*/false, now);
   DrainEvents(now);
 }
 
-// One that another process has forwarded is for this one, or for none.
 void Gsi::Take(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from,
                bool is_forwarded, Time now) {
   ++counters_.mads_received;
-  if (!is_forwarded && HandOn(mad, from, now)) return;
-  if (LacksListener(mad, from) && early_.size() < kEarlyMax) {
-    early_.push_back({{}, from, now + kListenSoon, is_forwarded});
-    std::ranges::copy(mad, early_.back().mad.begin());
-    return;
-  }
+  const auto service = RequestedService(mad);
+  if (!service) return ToManager(mad, from, now);
+  EarlyRequests::Request request{.from = from, .service = *service, .is_forwarded = is_forwarded};
+  std::ranges::copy(mad, request.mad.begin());
+  // Without a listener, the manager refuses it.
+  if (!Offer(request, now) && !early_.Hold(request, now)) ToManager(mad, from, now);
+}
+
+void Gsi::ToManager(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from, Time now) {
   transport::CmStep step = StepAt(now);
   manager_->OnDatagram(mad, from, step);
 }
 
-// A REQ for a service that this process does not have.
-bool Gsi::LacksListener(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from) const {
-  const auto parsed = wire::CmMad::Parse(mad);
-  if (!parsed || !std::holds_alternative<wire::CmReq>(parsed->message)) return false;
-  const auto service = RequestedService(*parsed);
-  return service && !manager_->FindListener(wire::ServiceIdOf(*service), from.local);
+// One that another process has forwarded is for this one, or for none.
+bool Gsi::Offer(const EarlyRequests::Request& request, Time now) {
+  if (manager_->FindListener(wire::ServiceIdOf(request.service), request.from.local)) {
+    ToManager(request.mad, request.from, now);
+  } else if (request.is_forwarded || !ForwardToOwner(request, now)) {
+    return false;
+  }
+  early_.NoteListener(request.service.port, now);
+  return true;
 }
 
-void Gsi::AnswerEarly(Time now) {
-  for (; !early_.empty() && early_.front().at <= now; early_.pop_front()) {
-    const EarlyRequest& request = early_.front();
-    if (!request.is_forwarded && HandOn(request.mad, request.from, now)) continue;
-    transport::CmStep step = StepAt(now);
-    manager_->OnDatagram(request.mad, request.from, step);
+void Gsi::OfferAgain(Time now) {
+  while (const auto held = early_.TakeDue(now)) {
+    if (Offer(held->request, now) || early_.HoldAgain(*held, now)) continue;
+    ToManager(held->request.mad, held->request.from, now);
   }
 }
 
-// A port that no process has is this one's to refuse.
-bool Gsi::HandOn(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from, Time now) {
-  const auto parsed = wire::CmMad::Parse(mad);
-  const auto service = parsed ? RequestedService(*parsed) : std::nullopt;
-  if (!service || manager_->FindListener(wire::ServiceIdOf(*service), from.local)) return false;
-  ForwardedMad forwarded{.service = *service,
-                         .source = from.address,
-                         .destination = from.local,
-                         .source_qp = from.gsi};
-  std::ranges::copy(mad, forwarded.mad.begin());
-  const ForwardResult result = put_off_.empty() ? ports_->Forward(forwarded) : ForwardResult::kFull;
-  if (result == ForwardResult::kFull && put_off_.size() < kPutOffMax) {
-    put_off_.push_back(forwarded);
-    if (put_off_.size() == 1) hand_on_again_ = now + kHandOnAgain;
+bool Gsi::ForwardToOwner(const EarlyRequests::Request& request, Time now) {
+  const ForwardedMad forwarded{.service = request.service,
+                               .source = request.from.address,
+                               .destination = request.from.local,
+                               .source_qp = request.from.gsi,
+                               .mad = request.mad};
+  const ForwardResult result =
+      pending_forwards_.empty() ? ports_->Forward(forwarded) : ForwardResult::kFull;
+  if (result == ForwardResult::kFull && pending_forwards_.size() < kPendingForwardsMax) {
+    pending_forwards_.push_back(forwarded);
+    if (pending_forwards_.size() == 1) retry_forwards_at_ = now + kForwardRetry;
   }
-  const bool is_handed_on = result != ForwardResult::kNoListener;
-  counters_.mads_forwarded += is_handed_on ? 1 : 0;
-  return is_handed_on;
+  const bool was_forwarded = result != ForwardResult::kNoListener;
+  counters_.mads_forwarded += was_forwarded ? 1 : 0;
+  return was_forwarded;
 }
 
-// In order. One whose port is free now is lost: its sender sends it again.
-void Gsi::HandOnAgain(Time now) {
-  while (!put_off_.empty() && ports_->Forward(put_off_.front()) != ForwardResult::kFull) {
-    put_off_.pop_front();
+// In order. If the port has become free, the request is lost, and its sender retransmits it.
+void Gsi::RetryForwards(Time now) {
+  while (!pending_forwards_.empty() &&
+         ports_->Forward(pending_forwards_.front()) != ForwardResult::kFull) {
+    pending_forwards_.pop_front();
   }
-  hand_on_again_ = put_off_.empty() ? Time::Never() : now + kHandOnAgain;
+  retry_forwards_at_ = pending_forwards_.empty() ? Time::Never() : now + kForwardRetry;
 }
 
 void Gsi::OnMailbox(Time now) {
@@ -144,8 +143,8 @@ void Gsi::OnMailbox(Time now) {
 void Gsi::OnTime(Time now) {
   if (manager_ == nullptr) return;
   AnnounceSlowAnswers(now);
-  if (hand_on_again_ <= now) HandOnAgain(now);
-  AnswerEarly(now);
+  if (retry_forwards_at_ <= now) RetryForwards(now);
+  OfferAgain(now);
   transport::CmStep step = StepAt(now);
   if (manager_->next_time() <= now) static_cast<void>(manager_->OnTime(step));
   DrainEvents(now);
@@ -154,14 +153,13 @@ void Gsi::OnTime(Time now) {
 Time Gsi::next_time() const {
   if (manager_ == nullptr) return Time::Never();
   const Time slow = slow_answers_.empty() ? Time::Never() : slow_answers_.front().at;
-  const Time early = early_.empty() ? Time::Never() : early_.front().at;
-  return std::min({manager_->next_time(), slow, hand_on_again_, early});
+  return std::min({manager_->next_time(), slow, retry_forwards_at_, early_.next_time()});
 }
 
 void Gsi::AnnounceSlowAnswers(Time now) {
   for (; !slow_answers_.empty() && slow_answers_.front().at <= now; slow_answers_.pop_front()) {
     transport::CmStep step = StepAt(now);
-    // Refused if the consumer has answered.
+    // Fails if the consumer has responded.
     static_cast<void>(manager_->SendMra(slow_answers_.front().connection,
                                         {.service_timeout = kMraTimeout}, step));
   }
@@ -170,7 +168,7 @@ void Gsi::AnnounceSlowAnswers(Time now) {
 // --- Events. ---
 
 void Gsi::DrainEvents(Time now) {
-  // A request that is refused here adds datagrams, but no event.
+  // Refusing a request adds datagrams, but no event.
   for (size_t i = 0; i < outbox_.events.size(); ++i) Raise(outbox_.events[i], now);
   outbox_.events.clear();
 }
@@ -194,7 +192,7 @@ void Gsi::Raise(const CmRaisedEvent& raised, Time now) {
   CHECK(event.has_value());
   Count(*event);
   if (CmEnd* const end = FindEnd(raised)) return end->queue->Raise(*end, *event);
-  // Of a request that is not taken yet the first one counts: it is over then.
+  // For a request that was not taken yet, the first event is kept: it ends the request.
   const auto untaken = untaken_.find(RequestIdOf(raised));
   if (untaken != untaken_.end() && !untaken->second.held) untaken->second.held = event;
 }
@@ -219,7 +217,7 @@ void Gsi::RaiseRequest(const CmRaisedEvent& raised, Time now) {
   listener->queue->Raise(*listener, *event);
 }
 
-// A request without the addresses that a service of IP ports has.
+// Refuses a request without the addresses that a service of IP ports needs.
 void Gsi::Refuse(const CmRaisedEvent& raised, Time now) {
   transport::CmStep step = StepAt(now);
   if (raised.type == CmEventType::kConnectRequest) {
@@ -266,8 +264,8 @@ CmUseCounters Gsi::counters() const {
   counters.retransmissions = of_manager.retransmissions;
   counters.malformed = of_manager.malformed;
   counters.refused_no_listener = of_manager.refused_no_listener;
-  counters.refused_full =
-      of_manager.refused_backlog + of_manager.refused_half_open + of_manager.refused_full;
+  counters.refused_full = of_manager.refused_backlog + of_manager.refused_half_open +
+                          of_manager.refused_full + of_manager.gave_way;
   counters.refused_stale = of_manager.refused_stale;
   return counters;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "adapter/cm/cm_end.h"
+#include "adapter/cm/early_requests.h"
 #include "adapter/cm/port_registry.h"
 #include "adapter/port_map.h"
 #include "base/error.h"
@@ -25,19 +25,19 @@ namespace verbena::adapter {
 
 struct GsiOptions {
   PortMap ports = {};
-  // By which peers know this process; see transport::CmPeer.
+  // The number by which peers know this process; see transport::CmPeer.
   QpNumber number = wire::kGeneralServicesQp;
   uint64_t seed = 0;
 };
 
-// The general services interface of a process (IBA 3.9): takes the management datagrams to QP 1 of
-// its endpoints, and has the connection manager with the ids of the program. Requests for ports
-// that other processes of the machine have are handed on to them.
+// The general services interface of a process (IBA 3.9): receives the management datagrams to QP 1
+// of its endpoints, and contains the connection manager with the ids of the program. Requests for
+// ports of other processes on this machine are forwarded to them.
 //
-// A process that makes no use of it has neither a manager nor a port space until a datagram comes.
+// Without an id or a datagram, a process has neither a manager nor a port space.
 //
-// Owned by the engine; under its lock. What calls and inputs want to be sent is in datagrams() when
-// they return, and events are in the queues of the ids.
+// Owned by the engine; under its lock. After a call or an input, the datagrams to be sent are in
+// datagrams(), and events are in the queues of the ids.
 class Gsi {
  public:
   explicit Gsi(const GsiOptions& options) : options_(options) {}
@@ -47,16 +47,16 @@ class Gsi {
 
   // --- Inputs. ---
 
-  // A MAD that was sent to QP 1 of an address of this machine, by way of the network or of the
-  // process that has the RoCEv2 port.
+  // A MAD to QP 1 of an address of this machine, from the network or from the process that has the
+  // RoCEv2 port.
   void OnMad(std::span<const std::byte, wire::kMadSize> mad, const transport::CmPeer& from,
              Time now);
-  // Reads what other processes have handed on.
+  // Reads the MADs that other processes have forwarded.
   void OnMailbox(Time now);
   void OnTime(Time now);
   [[nodiscard]] Time next_time() const;
 
-  // Whether datagrams of this queue pair come from this UDP port.
+  // Whether datagrams of this queue pair have this UDP source port.
   [[nodiscard]] bool IsSentFrom(QpNumber qp, uint16_t port) const {
     const uint16_t own = options_.ports.SourcePortOf(qp);
     return own == 0 || own == port;
@@ -68,7 +68,7 @@ class Gsi {
   [[nodiscard]] bool has_datagrams() const { return !outbox_.datagrams.empty(); }
   // Readable while there is something for OnMailbox; -1 before the first id.
   [[nodiscard]] int mailbox_fd() const { return ports_ == nullptr ? -1 : ports_->fd(); }
-  // There is a listener: requests of peers have to arrive.
+  // There is a listener, so requests of peers must arrive.
   [[nodiscard]] bool has_listeners() const { return !listeners_.empty(); }
   [[nodiscard]] QpNumber number() const { return options_.number; }
   [[nodiscard]] CmUseCounters counters() const;
@@ -82,7 +82,7 @@ class Gsi {
 
   [[nodiscard]] ErrorOr<void> Bind(CmEnd& end, const CmAddress& address, bool reuse_address,
                                    bool own_family_only);
-  [[nodiscard]] ErrorOr<void> Listen(CmEnd& end, uint32_t backlog);
+  [[nodiscard]] ErrorOr<void> Listen(CmEnd& end, uint32_t backlog, Time now);
   [[nodiscard]] ErrorOr<void> Connect(CmEnd& end, const IpAddress& from, const CmAddress& to,
                                       const ConnectionParameters& parameters, Time now);
   [[nodiscard]] ErrorOr<void> Accept(CmEnd& end, const ConnectionParameters& parameters, Time now);
@@ -99,33 +99,26 @@ class Gsi {
   // A request that the program has not taken yet.
   struct Untaken {
     CmEnd* listener = nullptr;
-    std::optional<CmEvent> held = {};  // what happened to it meanwhile
+    std::optional<CmEvent> held = {};  // the event that ended it meanwhile
   };
-  // A request that is to be announced as slow, unless it is answered by then.
+  // A request for which an MRA is due, unless the consumer responds first.
   struct SlowAnswer {
     Time at;
     wire::CommId connection;
-  };
-
-  // A request that came before its listener, perhaps, and when it is refused if not.
-  struct EarlyRequest {
-    std::array<std::byte, wire::kMadSize> mad;
-    transport::CmPeer from;
-    Time at;
-    bool is_forwarded = false;  // by another process
   };
 
   [[nodiscard]] ErrorOr<void> Start();
   [[nodiscard]] transport::CmStep StepAt(Time now) { return {now, outbox_}; }
   void Take(std::span<const std::byte, wire::kMadSize> mad, const transport::CmPeer& from,
             bool is_forwarded, Time now);
-  // False if the MAD is for this process, or for none.
-  [[nodiscard]] bool HandOn(std::span<const std::byte, wire::kMadSize> mad,
-                            const transport::CmPeer& from, Time now);
-  void HandOnAgain(Time now);
-  [[nodiscard]] bool LacksListener(std::span<const std::byte, wire::kMadSize> mad,
-                                   const transport::CmPeer& from) const;
-  void AnswerEarly(Time now);
+  // False if no process has the service that the request is for.
+  [[nodiscard]] bool Offer(const EarlyRequests::Request& request, Time now);
+  void OfferAgain(Time now);
+  // False if no process has its port.
+  [[nodiscard]] bool ForwardToOwner(const EarlyRequests::Request& request, Time now);
+  void RetryForwards(Time now);
+  void ToManager(std::span<const std::byte, wire::kMadSize> mad, const transport::CmPeer& from,
+                 Time now);
   void DrainEvents(Time now);
   void Raise(const transport::CmRaisedEvent& raised, Time now);
   void RaiseRequest(const transport::CmRaisedEvent& raised, Time now);
@@ -142,21 +135,21 @@ class Gsi {
 
   const GsiOptions options_;
   std::unique_ptr<PortRegistry> ports_;            // nullptr until Start
-  std::unique_ptr<transport::CmManager> manager_;  // likewise
+  std::unique_ptr<transport::CmManager> manager_;  // nullptr until Start
   transport::CmOutbox outbox_;
   CmUseCounters counters_;
 
-  // Every end is in ends_, and by what it is in one of the others.
+  // Every end is in ends_, and in one of the other maps, by its kind.
   std::unordered_map<const CmEnd*, std::unique_ptr<CmEnd>> ends_;
   std::unordered_map<wire::CommId, CmEnd*> connections_;
   std::unordered_map<wire::SidrRequestId, CmEnd*> exchanges_;
   std::map<transport::CmListenAddress, CmEnd*> listeners_;
   std::unordered_map<CmRequestId, Untaken> untaken_;
   std::deque<SlowAnswer> slow_answers_;  // by time
-  // Requests for a process whose mailbox was full, and when to try again.
-  std::deque<ForwardedMad> put_off_;
-  Time hand_on_again_ = Time::Never();
-  std::deque<EarlyRequest> early_;  // by time
+  // Requests for a process whose mailbox was full, and when to retry.
+  std::deque<ForwardedMad> pending_forwards_;
+  Time retry_forwards_at_ = Time::Never();
+  EarlyRequests early_;
 };
 
 }  // namespace verbena::adapter

@@ -13,25 +13,23 @@ namespace {
 using transport::CmError;
 using transport::CmPeer;
 
-// Of a SIDR_REQ, which has no timeouts in it: as those of a REQ.
+// A SIDR_REQ has no timeouts: the same values as those of a REQ.
 constexpr transport::SidrExchange::Retry kSidrRetry{.answer = Seconds(1), .count = 15};
 
-Error Invalid(const std::string& text) { return {.code = ErrorCode::kInvalid, .text = text}; }
-
 Error TooLong(const char* message, size_t most) {
-  return Invalid(std::string("the private data of a ") + message + " has at most " +
-                 std::to_string(most) + " bytes");
+  return InvalidError(std::string("the private data of a ") + message + " has at most " +
+                      std::to_string(most) + " bytes");
 }
 
-Error ErrorOf(CmError error) {
+Error CmErrorOf(CmError error) {
   switch (error) {
     case CmError::kUnknownId:
       return {
           .code = ErrorCode::kInvalid, .text = "the connection has ended", .os_error = ENOTCONN};
     case CmError::kWrongState:
-      return Invalid("the connection is in a state that does not allow this call");
+      return InvalidError("the connection is in a state that does not allow this call");
     case CmError::kQpInUse:
-      return Invalid("the queue pair belongs to another connection, or to one that ended just now");
+      return InvalidError("the queue pair belongs to another connection, or to one in timewait");
     case CmError::kTooManyConnections:
       return {.code = ErrorCode::kLimit, .text = "too many connections of the connection manager"};
     case CmError::kTooManyListeners:
@@ -41,13 +39,13 @@ Error ErrorOf(CmError error) {
               .text = "another id listens on this port",
               .os_error = EADDRINUSE};
     case CmError::kNotListening:
-      return Invalid("the id does not listen");
+      return InvalidError("the id does not listen");
   }
   UNREACHABLE();
 }
 
 ErrorOr<void> Checked(const Result<void, CmError>& result) {
-  if (!result) return Fail(ErrorOf(result.error()));
+  if (!result) return Fail(CmErrorOf(result.error()));
   return {};
 }
 
@@ -69,7 +67,7 @@ ErrorOr<CmEnd*> Gsi::Take(CmRequestId request, const CmEvent& event, CmEventQueu
                           void* user) {
   const auto untaken = untaken_.find(request);
   if (untaken == untaken_.end()) {
-    return Fail(Error{ErrorCode::kInvalid, "the request is taken already, or its listener is gone",
+    return Fail(Error{ErrorCode::kInvalid, "the request was already taken, or its listener is gone",
                       ENOTCONN});
   }
   const auto created = Create(queue, untaken->second.listener->space, user);
@@ -120,7 +118,7 @@ void Gsi::RejectUntaken(const CmEnd& listener, Time now) {
   std::erase_if(untaken_, [&](const auto& entry) {
     if (entry.second.listener != &listener) return false;
     const auto number = static_cast<uint32_t>(entry.first.value());
-    // One that has ended already is not known any more.
+    // The manager does not know a request that has ended.
     if (entry.first.value() == number) {
       static_cast<void>(manager_->Destroy(wire::CommId(number), step));
     } else {
@@ -133,7 +131,7 @@ void Gsi::RejectUntaken(const CmEnd& listener, Time now) {
 ErrorOr<void> Gsi::Bind(CmEnd& end, const CmAddress& address, bool reuse_address,
                         bool own_family_only) {
   if (end.state != CmEnd::State::kIdle || !end.claim.is_empty()) {
-    return Fail(Invalid("the id is bound already"));
+    return Fail(InvalidError("the id is already bound"));
   }
   auto claim = ports_->Claim({.protocol = end.space,
                               .address = address.ip,
@@ -147,28 +145,31 @@ ErrorOr<void> Gsi::Bind(CmEnd& end, const CmAddress& address, bool reuse_address
   return {};
 }
 
-ErrorOr<void> Gsi::Listen(CmEnd& end, uint32_t backlog) {
+ErrorOr<void> Gsi::Listen(CmEnd& end, uint32_t backlog, Time now) {
   if (end.state != CmEnd::State::kIdle || end.claim.is_empty()) {
-    return Fail(Invalid("an id that is bound to a port can listen, once"));
+    return Fail(InvalidError("only a bound id that does not listen yet can listen"));
   }
   if (const auto exclusive = end.claim.MakeExclusive(); !exclusive) return exclusive;
   const transport::CmListenAddress at(wire::ServiceIdOf({end.space, end.local.port}), end.local.ip,
                                       end.claim.request().own_family_only);
   if (const auto listens = manager_->Listen(at, backlog); !listens) {
-    return Fail(ErrorOf(listens.error()));
+    return Fail(CmErrorOf(listens.error()));
   }
   end.listens_on = at;
   end.state = CmEnd::State::kListening;
   listeners_.emplace(at, &end);
+  early_.OnListen({end.space, end.local.port}, now);
+  OfferAgain(now);
+  DrainEvents(now);
   return {};
 }
 
 ErrorOr<void> Gsi::Connect(CmEnd& end, const IpAddress& from, const CmAddress& to,
                            const ConnectionParameters& parameters, Time now) {
-  if (end.state != CmEnd::State::kIdle) return Fail(Invalid("the id is in use already"));
+  if (end.state != CmEnd::State::kIdle) return Fail(InvalidError("the id is already in use"));
   if (from.is_ipv4() != to.ip.is_ipv4()) {
-    return Fail(Invalid("a connection from " + ToString(from) + " to " + ToString(to.ip) +
-                        " mixes IPv4 and IPv6"));
+    return Fail(InvalidError("a connection from " + ToString(from) + " to " + ToString(to.ip) +
+                             " mixes IPv4 and IPv6"));
   }
   const CmPeer peer(to.ip, from, wire::kGeneralServicesQp);
   const wire::IpCmService service{end.space, to.port};
@@ -181,7 +182,7 @@ ErrorOr<void> Gsi::Connect(CmEnd& end, const IpAddress& from, const CmAddress& t
   }
   transport::CmStep step = StepAt(now);
   const auto id = manager_->Connect(RequestOf(parameters, service, addresses), peer, step);
-  if (!id) return Fail(ErrorOf(id.error()));
+  if (!id) return Fail(CmErrorOf(id.error()));
   ++counters_.requests_sent;
   end.state = CmEnd::State::kConnection;
   end.connection = *id;
@@ -198,7 +199,7 @@ ErrorOr<void> Gsi::Ask(CmEnd& end, const CmPeer& peer, const wire::IpCmService& 
   transport::CmStep step = StepAt(now);
   const auto id =
       manager_->sidr().Ask(SidrRequestOf(parameters, service, addresses), peer, kSidrRetry, step);
-  if (!id) return Fail(ErrorOf(id.error()));
+  if (!id) return Fail(CmErrorOf(id.error()));
   ++counters_.requests_sent;
   end.state = CmEnd::State::kExchange;
   end.exchange = *id;
@@ -218,7 +219,7 @@ ErrorOr<void> Gsi::Accept(CmEnd& end, const ConnectionParameters& parameters, Ti
                                             .private_data = *data},
                                            step));
   }
-  if (end.state != CmEnd::State::kConnection) return Fail(Invalid("the id has no request"));
+  if (end.state != CmEnd::State::kConnection) return Fail(InvalidError("the id has no request"));
   if (const auto data = ToWire<196>(parameters.private_data); !data) {
     return Fail(TooLong("connection response", data.error()));
   }
@@ -236,7 +237,7 @@ ErrorOr<void> Gsi::Reject(CmEnd& end, const CmPrivateData& data, uint16_t reason
     return Checked(
         manager_->sidr().Answer(end.exchange, {.status = status, .private_data = *bytes}, step));
   }
-  if (end.state != CmEnd::State::kConnection) return Fail(Invalid("the id has no request"));
+  if (end.state != CmEnd::State::kConnection) return Fail(InvalidError("the id has no request"));
   const auto bytes = ToWire<148>(data);
   if (!bytes) return Fail(TooLong("rejection", bytes.error()));
   ++counters_.rejected;
@@ -246,7 +247,7 @@ ErrorOr<void> Gsi::Reject(CmEnd& end, const CmPrivateData& data, uint16_t reason
 }
 
 ErrorOr<void> Gsi::Establish(CmEnd& end, Time now) {
-  if (end.state != CmEnd::State::kConnection) return Fail(Invalid("the id has no connection"));
+  if (end.state != CmEnd::State::kConnection) return Fail(InvalidError("the id has no connection"));
   transport::CmStep step = StepAt(now);
   const auto established = Checked(manager_->Establish(end.connection, {}, step));
   if (established) ++counters_.established;
@@ -254,7 +255,7 @@ ErrorOr<void> Gsi::Establish(CmEnd& end, Time now) {
 }
 
 ErrorOr<void> Gsi::NotifyEstablished(CmEnd& end, Time now) {
-  if (end.state != CmEnd::State::kConnection) return Fail(Invalid("the id has no connection"));
+  if (end.state != CmEnd::State::kConnection) return Fail(InvalidError("the id has no connection"));
   transport::CmStep step = StepAt(now);
   const auto notified = Checked(manager_->NotifyEstablished(end.connection, step));
   DrainEvents(now);
@@ -262,7 +263,7 @@ ErrorOr<void> Gsi::NotifyEstablished(CmEnd& end, Time now) {
 }
 
 ErrorOr<void> Gsi::Disconnect(CmEnd& end, const CmPrivateData& data, Time now) {
-  if (end.state != CmEnd::State::kConnection) return Fail(Invalid("the id has no connection"));
+  if (end.state != CmEnd::State::kConnection) return Fail(InvalidError("the id has no connection"));
   const auto bytes = ToWire<220>(data);
   if (!bytes) return Fail(TooLong("disconnect request", bytes.error()));
   transport::CmStep step = StepAt(now);

@@ -14,7 +14,7 @@ const IpAddress kOwn = IpAddress::FromIpv4(10, 0, 0, 1);
 const IpAddress kPeer = IpAddress::FromIpv4(10, 0, 0, 2);
 const IpAddress kAny = IpAddress::FromIpv4(0, 0, 0, 0);
 
-// A general services interface whose datagrams the test takes, and a peer made of messages.
+// A general services interface; the test takes its datagrams, and plays the peer.
 class GsiTest : public testing::Test {
  protected:
   GsiOptions Options() {
@@ -32,7 +32,7 @@ class GsiTest : public testing::Test {
   }
   CmEnd& Listener(uint32_t backlog = 4) {
     CmEnd& end = Bound();
-    EXPECT_TRUE(gsi_.Listen(end, backlog));
+    EXPECT_TRUE(gsi_.Listen(end, backlog, now_));
     return end;
   }
   CmEnd& Connecting(uint32_t qp = 0x44) {
@@ -57,7 +57,7 @@ class GsiTest : public testing::Test {
     gsi_.OnMad(mad, {kPeer, kOwn, from}, now_);
     EXPECT_TRUE(gsi_.IsConsistent());
   }
-  // The only datagram that is to be sent.
+  // The only datagram to be sent.
   template <class Message>
   Message Sent() {
     EXPECT_EQ(gsi_.datagrams().size(), 1u);
@@ -78,6 +78,15 @@ class GsiTest : public testing::Test {
     }
     now_ = end;
   }
+  void ExpectRefusedAfter(Duration wait) {
+    RunUntilIdle(wait - Nanoseconds(1));
+    EXPECT_EQ(sent_, 0u);
+    now_ = gsi_.next_time();
+    gsi_.OnTime(now_);
+    EXPECT_EQ(Sent<wire::CmRej>().reason, wire::CmRejectReason::kInvalidServiceId);
+    EXPECT_EQ(gsi_.counters().refused_no_listener, 1u);
+    EXPECT_EQ(gsi_.next_time(), Time::Never());
+  }
   std::optional<CmEvent> Event() { return queue_.TryWait(); }
 
   int user_ = 0;
@@ -88,7 +97,7 @@ class GsiTest : public testing::Test {
   size_t sent_ = 0;
 };
 
-TEST_F(GsiTest, ARequestGoesToTheAddressAndItsAnswersToTheProcess) {
+TEST_F(GsiTest, ARequestGoesToTheAddressAndResponsesToTheProcess) {
   CmEnd& end = Connecting();
   const auto req = Sent<wire::CmReq>();
   EXPECT_EQ(last_to_, transport::CmPeer(kPeer, kOwn, wire::kGeneralServicesQp));
@@ -102,7 +111,7 @@ TEST_F(GsiTest, ARequestGoesToTheAddressAndItsAnswersToTheProcess) {
   EXPECT_EQ(last_to_, transport::CmPeer(kPeer, kOwn, QpNumber(0x6001)));
 }
 
-TEST_F(GsiTest, APeerThatDoesNotAnswerIsUnreachable) {
+TEST_F(GsiTest, APeerThatDoesNotRespondIsUnreachable) {
   Connecting();
   RunUntilIdle(Seconds(30));
   EXPECT_EQ(Event()->type, CmEventType::kUnreachable);
@@ -111,7 +120,7 @@ TEST_F(GsiTest, APeerThatDoesNotAnswerIsUnreachable) {
   EXPECT_EQ(gsi_.counters().retransmissions, 15u);
 }
 
-TEST_F(GsiTest, AConsumerThatIsSlowIsAnnounced) {
+TEST_F(GsiTest, ASlowConsumerGetsAnMra) {
   const CmEnd& listener = Listener();
   Arrives(Req(listener, 0x10, 1));
   EXPECT_FALSE(gsi_.has_datagrams());
@@ -120,7 +129,7 @@ TEST_F(GsiTest, AConsumerThatIsSlowIsAnnounced) {
   EXPECT_EQ(Sent<wire::CmMra>().received, wire::CmSubject::kReq);
 }
 
-TEST_F(GsiTest, OneThatHasAnsweredIsNot) {
+TEST_F(GsiTest, AConsumerThatRespondedGetsNoMra) {
   const CmEnd& listener = Listener();
   Arrives(Req(listener, 0x10, 1));
   const CmEvent request = *Event();
@@ -132,19 +141,19 @@ TEST_F(GsiTest, OneThatHasAnsweredIsNot) {
   EXPECT_FALSE(gsi_.has_datagrams());
 }
 
-TEST_F(GsiTest, AQueuePairThatIsConnectedIsStale) {
+TEST_F(GsiTest, ARequestForAConnectedQueuePairIsStale) {
   const CmEnd& listener = Listener();
   Arrives(Req(listener, 0x10, 1));
   Arrives(Req(listener, 0x10, 2));
   EXPECT_EQ(Sent<wire::CmRej>().reason, wire::CmRejectReason::kStaleConnection);
   EXPECT_EQ(gsi_.counters().refused_stale, 1u);
-  // The same numbers of another process are another connection.
+  // The same numbers from another process belong to another connection.
   Arrives(Req(listener, 0x10, 2), QpNumber(0x7001));
   EXPECT_FALSE(gsi_.has_datagrams());
   EXPECT_EQ(gsi_.counters().requests_received, 2u);
 }
 
-TEST_F(GsiTest, WhatIsNoMessageIsCounted) {
+TEST_F(GsiTest, MalformedMessagesAreCounted) {
   const std::array<std::byte, wire::kMadSize> nothing{};
   gsi_.OnMad(nothing, {kPeer, kOwn, QpNumber(0x6001)}, now_);
   EXPECT_FALSE(gsi_.has_datagrams());
@@ -160,7 +169,7 @@ TEST_F(GsiTest, ARequestWithoutAddressesIsRefused) {
   EXPECT_FALSE(Event());
 }
 
-TEST_F(GsiTest, WhatHappensToARequestBeforeItIsTakenIsNotLost) {
+TEST_F(GsiTest, AnEventOfAnUntakenRequestIsNotLost) {
   const CmEnd& listener = Listener();
   Arrives(Req(listener, 0x10, 1));
   wire::CmRej rej{.local_comm_id = wire::CommId(1), .reason = wire::CmRejectReason::kTimeout};
@@ -178,14 +187,14 @@ TEST_F(GsiTest, WhatHappensToARequestBeforeItIsTakenIsNotLost) {
   EXPECT_FALSE(gsi_.Take(request.request, request, queue_, &child));
 }
 
-TEST_F(GsiTest, RequestsForAFullMailboxAreHandedOnLater) {
-  // Another process, as far as the two know.
+TEST_F(GsiTest, RequestsForAFullMailboxAreForwardedLater) {
+  // A second Gsi acts as another process.
   CmEventQueue queue{std::move(*EventFile::Open(true))};
   Gsi other{Options()};
   CmEnd& listener = **other.Create(queue, PortSpace::kTcp, nullptr);
   ASSERT_TRUE(other.Bind(listener, {.ip = kAny}, false, false));
   constexpr uint32_t kRequests = 100;
-  ASSERT_TRUE(other.Listen(listener, kRequests));
+  ASSERT_TRUE(other.Listen(listener, kRequests, now_));
   for (uint32_t i = 0; i < kRequests; ++i) Arrives(Req(listener, 0x10 + i, 1 + i));
   EXPECT_EQ(gsi_.counters().mads_forwarded, kRequests);
   for (uint32_t tries = 0; gsi_.next_time() != Time::Never(); ++tries) {
@@ -198,33 +207,85 @@ TEST_F(GsiTest, RequestsForAFullMailboxAreHandedOnLater) {
   EXPECT_EQ(other.counters().requests_received, kRequests);
 }
 
-// The server has bound the port, and is about to listen: the request comes through its own mailbox.
-TEST_F(GsiTest, ARequestThatComesBeforeItsListenerWaitsForIt) {
+// The server has bound the port, and is about to listen: the request arrives in its own mailbox.
+TEST_F(GsiTest, ARequestBeforeItsListenerIsTakenWhenItListens) {
   CmEnd& end = Bound();
   Arrives(Req(end, 0x55, 1));
   gsi_.OnMailbox(now_);
   EXPECT_FALSE(gsi_.has_datagrams());
-  ASSERT_TRUE(gsi_.Listen(end, 4));
-  RunUntilIdle(Milliseconds(50));
-  EXPECT_EQ(gsi_.counters().requests_received, 1u);
+  ASSERT_TRUE(gsi_.Listen(end, 4, now_));
+  EXPECT_EQ(Event()->type, CmEventType::kConnectRequest);
   EXPECT_EQ(gsi_.counters().refused_no_listener, 0u);
+}
+
+TEST_F(GsiTest, ASidrRequestWaitsForItsListenerToo) {
+  CmEnd& end = Bound(PortSpace::kUdp);
+  ConnectionParameters parameters;
+  parameters.service = CmService::kUd;
+  wire::CmSidrReq req = SidrRequestOf(parameters, {PortSpace::kUdp, end.local.port},
+                                      {.source_port = 9, .source = kPeer, .destination = kOwn});
+  req.request_id = wire::SidrRequestId(1);
+  Arrives(req);
+  gsi_.OnMailbox(now_);
+  EXPECT_FALSE(gsi_.has_datagrams());
+  ASSERT_TRUE(gsi_.Listen(end, 4, now_));
+  EXPECT_EQ(Event()->type, CmEventType::kSidrRequest);
+}
+
+TEST_F(GsiTest, ARequestForAListenerInAnotherProcessIsForwardedWhenItListens) {
+  CmEnd& unbound = **gsi_.Create(queue_, PortSpace::kTcp, &user_);
+  unbound.local.port = 20'007;
+  Arrives(Req(unbound, 0x55, 1));
+  EXPECT_FALSE(gsi_.has_datagrams());
+  CmEventQueue queue{std::move(*EventFile::Open(true))};
+  Gsi other{Options()};
+  CmEnd& listener = **other.Create(queue, PortSpace::kTcp, nullptr);
+  ASSERT_TRUE(other.Bind(listener, {.ip = kAny, .port = 20'007}, false, false));
+  ASSERT_TRUE(other.Listen(listener, 4, now_));
+  RunUntilIdle(Milliseconds(2));
+  EXPECT_EQ(gsi_.counters().mads_forwarded, 1u);
+  other.OnMailbox(now_);
+  EXPECT_EQ(other.counters().requests_received, 1u);
 }
 
 TEST_F(GsiTest, ARequestWhoseListenerDoesNotComeIsRefused) {
   CmEnd& end = Bound();
   Arrives(Req(end, 0x55, 1));
   gsi_.OnMailbox(now_);
-  EXPECT_FALSE(gsi_.has_datagrams());
-  now_ = gsi_.next_time();
-  gsi_.OnTime(now_);
-  EXPECT_EQ(Sent<wire::CmRej>().reason, wire::CmRejectReason::kInvalidServiceId);
-  EXPECT_EQ(gsi_.counters().refused_no_listener, 1u);
-  EXPECT_EQ(gsi_.next_time(), Time::Never());
+  ExpectRefusedAfter(EarlyRequests::kListenLikely);
 }
 
-TEST_F(GsiTest, SoManyRequestsWaitForAListenerAndTheOthersAreRefusedAtOnce) {
+TEST_F(GsiTest, ARequestForAnUnboundPortIsRefusedSooner) {
   CmEnd& unbound = **gsi_.Create(queue_, PortSpace::kTcp, &user_);
-  unbound.local.port = 7;  // no process has it
+  unbound.local.port = 20'007;
+  Arrives(Req(unbound, 0x55, 1));
+  ExpectRefusedAfter(EarlyRequests::kListenSoon);
+}
+
+// A server of perftest ends its first listener and makes a second one.
+TEST_F(GsiTest, ARequestForAListenerThatHasJustEndedWaitsForTheNext) {
+  constexpr uint16_t kPort = 20'008;  // of no block: the end of its listener frees it
+  CmEnd& first = **gsi_.Create(queue_, PortSpace::kTcp, &user_);
+  ASSERT_TRUE(gsi_.Bind(first, {.ip = kAny, .port = kPort}, false, false));
+  ASSERT_TRUE(gsi_.Listen(first, 4, now_));
+  Arrives(Req(first, 0x10, 1));
+  const CmEvent request = *Event();
+  ASSERT_TRUE(gsi_.Take(request.request, request, queue_, &user_));
+  const wire::CmReq second = Req(first, 0x55, 2);
+  gsi_.Destroy(first, now_);
+  Arrives(second);
+  gsi_.OnMailbox(now_);
+  RunUntilIdle(EarlyRequests::kListenLikely - Milliseconds(1));
+  EXPECT_EQ(gsi_.counters().refused_no_listener, 0u);
+  CmEnd& again = **gsi_.Create(queue_, PortSpace::kTcp, &user_);
+  ASSERT_TRUE(gsi_.Bind(again, {.ip = kAny, .port = kPort}, false, false));
+  ASSERT_TRUE(gsi_.Listen(again, 4, now_));
+  EXPECT_EQ(gsi_.counters().requests_received, 2u);
+}
+
+TEST_F(GsiTest, RequestsThatWaitForAListenerAreBounded) {
+  CmEnd& unbound = **gsi_.Create(queue_, PortSpace::kTcp, &user_);
+  unbound.local.port = 7;  // no process has this port
   for (uint32_t id = 1; id <= 256; ++id) Arrives(Req(unbound, 0x55 + id, id));
   EXPECT_FALSE(gsi_.has_datagrams());
   Arrives(Req(unbound, 0x54, 1000));
@@ -233,7 +294,7 @@ TEST_F(GsiTest, SoManyRequestsWaitForAListenerAndTheOthersAreRefusedAtOnce) {
   EXPECT_EQ(sent_, 256u);
 }
 
-TEST_F(GsiTest, NothingIsLeftOfWhatIsDestroyed) {
+TEST_F(GsiTest, DestroyedIdsLeaveNothingBehind) {
   CmEnd& listener = Listener();
   Arrives(Req(listener, 0x10, 1));
   gsi_.Destroy(listener, now_);

@@ -28,7 +28,7 @@ ForwardResult SendTo(int socket, const std::string& name, const Bytes& bytes) {
   return is_full ? ForwardResult::kFull : ForwardResult::kNoListener;
 }
 
-// Which socket an event is of, and its ports: all that Receive has to know is in the event itself.
+// The data of an epoll event: the socket and its ports, which is all that Receive needs.
 //
 //    63           32 31     24 23          8 7       0
 //   +---------------+---------+-------------+---------+
@@ -107,7 +107,7 @@ bool MadMailboxes::ReceiveOne(int socket, const MailboxPorts& ports, Time now,
                               const Handler& handle) {
   Bytes bytes;
   iovec place{.iov_base = bytes.data(), .iov_len = bytes.size()};
-  // Room for the credentials alone: descriptors that a sender adds are not taken.
+  // Room for the credentials only, so descriptors that a sender adds are not accepted.
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(ucred))> control;
   msghdr message{};
   message.msg_iov = &place;

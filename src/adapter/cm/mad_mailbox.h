@@ -18,7 +18,7 @@ namespace verbena::adapter {
 enum class ForwardResult : uint8_t {
   kForwarded,
   kNoListener,  // no process has the port
-  kFull,        // the mailbox has net.unix.max_dgram_qlen datagrams; the peer sends its own again
+  kFull,        // net.unix.max_dgram_qlen datagrams wait; the peer retransmits
 };
 
 // Sends management datagrams to the processes that have their ports. One thread at a time.
@@ -26,8 +26,9 @@ class MadForwarder {
  public:
   [[nodiscard]] static ErrorOr<MadForwarder> Open(uint16_t base_port);
 
-  // To the process that has the port `mad.service` of the address `mad.destination`, which may be
-  // this one. Never blocks. One system call, if the port is bound to that address or is ephemeral.
+  // Sends to the process that has the port `mad.service` of the address `mad.destination`, which
+  // may be this one. Never blocks. One system call, if the port is bound to that address or is
+  // ephemeral.
   [[nodiscard]] ForwardResult Forward(const ForwardedMad& mad) const;
 
  private:
@@ -51,8 +52,8 @@ struct MailboxPorts {
 
 struct MailboxCounters {
   uint64_t received = 0;
-  uint64_t untrusted = 0;  // dropped: of a user that TrustedSenders does not name
-  uint64_t malformed = 0;  // dropped: no ForwardedMad, or of a port that is not the mailbox's
+  uint64_t untrusted = 0;  // dropped: the sender is not in TrustedSenders
+  uint64_t malformed = 0;  // dropped: no ForwardedMad, or for another port
 };
 
 // The mailboxes of this process: the sockets of its exclusive locks, behind one descriptor. One
@@ -61,19 +62,19 @@ class MadMailboxes {
  public:
   using Handler = std::function<void(const ForwardedMad&)>;
 
-  // Of one Receive: what is left keeps the descriptor readable.
+  // Mailboxes read per Receive; the rest keep the descriptor readable.
   static constexpr int kMailboxesPerReceive = 8;
   static constexpr int kMadsPerMailbox = 16;
 
   [[nodiscard]] static ErrorOr<MadMailboxes> Open(uint16_t base_port);
 
-  // `socket` is that of a NameLock. REQUIRES: it is removed before it is closed.
+  // `socket` belongs to a NameLock. REQUIRES: it is removed before it is closed.
   [[nodiscard]] ErrorOr<void> Add(int socket, const MailboxPorts& ports);
   void Remove(int socket);
 
   // Readable while datagrams wait; for poll and epoll.
   [[nodiscard]] int fd() const { return epoll_.get(); }
-  // Reads what waits, up to the bounds above, and calls `handle` with what may be taken. Never
+  // Reads datagrams, up to the bounds above, and calls `handle` with those that are accepted. Never
   // blocks. REQUIRES: `handle` adds and removes no mailbox.
   void Receive(Time now, const Handler& handle);
 
@@ -83,7 +84,7 @@ class MadMailboxes {
   MadMailboxes(FileDescriptor epoll, uint16_t base_port)
       : epoll_(std::move(epoll)), trusted_(base_port) {}
 
-  // False when the mailbox is empty.
+  // False if the mailbox is empty.
   bool ReceiveOne(int socket, const MailboxPorts& ports, Time now, const Handler& handle);
 
   FileDescriptor epoll_;

@@ -54,7 +54,7 @@ class MadMailboxTest : public ::testing::Test {
     mailboxes_.Receive(Time(), [&](const ForwardedMad& mad) { mads.push_back(mad); });
     return mads;
   }
-  // Any bytes to the mailbox of all IPv4 addresses, with or without a descriptor.
+  // Sends any bytes to the mailbox of all IPv4 addresses, with or without a descriptor.
   bool SendRaw(std::vector<std::byte> bytes, bool with_file = false) const {
     const FileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const AbstractName name(names_.OfIpv4(kService));
@@ -90,7 +90,7 @@ std::vector<std::byte> BytesOf(const ForwardedMad& mad) {
   return bytes;
 }
 
-TEST_F(MadMailboxTest, ADatagramArrivesAsItWasSent) {
+TEST_F(MadMailboxTest, ADatagramArrivesUnchanged) {
   EXPECT_EQ(forwarder_.Forward(MadTo(kIpv4)), ForwardResult::kNoListener);
   OpenIpv4();
   EXPECT_FALSE(IsReadable());
@@ -101,7 +101,7 @@ TEST_F(MadMailboxTest, ADatagramArrivesAsItWasSent) {
   EXPECT_EQ(mailboxes_.counters().received, 1U);
 }
 
-TEST_F(MadMailboxTest, TheMailboxOfAnAddressComesBeforeThatOfAll) {
+TEST_F(MadMailboxTest, TheMailboxOfAnAddressHasPrecedenceOverTheWildcard) {
   OpenIpv4();
   EXPECT_EQ(forwarder_.Forward(MadTo(kIpv6)), ForwardResult::kNoListener) << "another family";
   Open(names_.OfAddress(kService, kIpv4), {kService.protocol, kService.port});
@@ -113,7 +113,7 @@ TEST_F(MadMailboxTest, TheMailboxOfAnAddressComesBeforeThatOfAll) {
   EXPECT_EQ(Receive(), std::vector{MadTo(kIpv6)});
 }
 
-TEST_F(MadMailboxTest, ABlockHasOneMailboxForItsPorts) {
+TEST_F(MadMailboxTest, ABlockHasOneMailboxForAllPorts) {
   Open(names_.OfBlock(kEphemeral),
        {kEphemeral.protocol, FirstOfBlock(kEphemeral.port), kBlockPorts});
   EXPECT_EQ(forwarder_.Forward(MadTo(kIpv4, kEphemeral)), ForwardResult::kForwarded);
@@ -124,13 +124,13 @@ TEST_F(MadMailboxTest, ABlockHasOneMailboxForItsPorts) {
             ForwardResult::kNoListener);
 }
 
-TEST_F(MadMailboxTest, AnEphemeralPortThatWasNamedIsFoundToo) {
+TEST_F(MadMailboxTest, AGivenEphemeralPortIsFound) {
   Open(names_.OfIpv4(kEphemeral), {kEphemeral.protocol, kEphemeral.port});
   EXPECT_EQ(forwarder_.Forward(MadTo(kIpv4, kEphemeral)), ForwardResult::kForwarded);
   EXPECT_EQ(Receive().size(), 1U);
 }
 
-TEST_F(MadMailboxTest, AFullOneIsReportedAndIsReadInBursts) {
+TEST_F(MadMailboxTest, AFullMailboxIsReportedAndReadInBursts) {
   OpenIpv4();
   size_t sent = 0;
   ForwardResult result = ForwardResult::kForwarded;
@@ -150,7 +150,7 @@ TEST_F(MadMailboxTest, AFullOneIsReportedAndIsReadInBursts) {
   EXPECT_EQ(forwarder_.Forward(MadTo(kIpv4)), ForwardResult::kForwarded);
 }
 
-TEST_F(MadMailboxTest, WhatIsNoForwardedDatagramIsCountedAndDropped) {
+TEST_F(MadMailboxTest, MalformedDatagramsAreCountedAndDropped) {
   OpenIpv4();
   std::vector<std::byte> longer = BytesOf(MadTo(kIpv4));
   longer.push_back({});
@@ -164,7 +164,7 @@ TEST_F(MadMailboxTest, WhatIsNoForwardedDatagramIsCountedAndDropped) {
   EXPECT_EQ(mailboxes_.counters().malformed, 5U);
 }
 
-TEST_F(MadMailboxTest, DescriptorsThatASenderAddsAreNotTaken) {
+TEST_F(MadMailboxTest, DescriptorsOfASenderAreNotAccepted) {
   OpenIpv4();
   const int before = dup(0);
   close(before);
@@ -176,10 +176,10 @@ TEST_F(MadMailboxTest, DescriptorsThatASenderAddsAreNotTaken) {
   EXPECT_EQ(before, after) << "the first free descriptor is the same";
 }
 
-TEST_F(MadMailboxTest, OtherUsersAreCountedAndDropped) {
+TEST_F(MadMailboxTest, DatagramsOfOtherUsersAreCountedAndDropped) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   EXPECT_TRUE(IsTrueInChild([&] {
-    if (seteuid(kOrdinaryUser) != 0) return false;  // of the mailbox
+    if (seteuid(kOrdinaryUser) != 0) return false;  // user of the mailbox
     OpenIpv4();
     const bool is_sent = IsTrueInChild([&] {
       return seteuid(0) == 0 && setuid(kOtherUser) == 0 &&

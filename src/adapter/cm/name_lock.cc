@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kModes = {LockMode::kExclusive, LockMode::kShared, LockMode::kIntentExclusive,
                                LockMode::kIntentShared};
 
-// How long the loser of a race sleeps: a name is bound and withdrawn within 100 us.
+// How long the loser of a race sleeps: a name is bound and released within 100 us.
 constexpr uint64_t kDelayMinUs = 50, kDelayMaxUs = 500;
 
 constexpr const char* SuffixOf(LockMode mode) {
@@ -44,7 +44,7 @@ FileDescriptor NewSocket() {
   return FileDescriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// For a name. Datagrams carry the credentials of their senders from the first one on.
+// A socket for a name. Its datagrams carry the credentials of their senders from the start.
 FileDescriptor NewMailbox() {
   FileDescriptor file = NewSocket();
   const int on = 1;
@@ -54,14 +54,14 @@ FileDescriptor NewMailbox() {
   return file;
 }
 
-// Whether a socket has the name. A connection changes nothing at its other end, and is refused
-// where there is none; what else may be refused is refused by a socket.
+// Whether a socket has the name. Connecting has no effect on the other end, and fails with
+// ECONNREFUSED if there is none; any other error comes from an existing socket.
 bool IsBound(const FileDescriptor& probe, const std::string& name) {
   const AbstractName address(name);
   return connect(probe.get(), address.get(), address.size()) == 0 || errno != ECONNREFUSED;
 }
 
-// The mode of a holder that a lock of `mode` is not compatible with; nullopt if there is none.
+// The mode of a holder that is incompatible with `mode`; nullopt if there is none.
 std::optional<LockMode> FindConflict(const FileDescriptor& probe, const std::string& name,
                                      LockMode mode, const std::string& bound_name,
                                      const std::string& own_name) {
@@ -75,8 +75,8 @@ std::optional<LockMode> FindConflict(const FileDescriptor& probe, const std::str
   return std::nullopt;
 }
 
-// Binds the first free slot, from a random one on. False if all are taken, or with another errno
-// than EADDRINUSE.
+// Binds the first free slot, starting at a random one. False if all are taken (EADDRINUSE), or on
+// another error.
 bool BindSlot(const FileDescriptor& socket, const std::string& name, LockMode mode, Random& random,
               std::string& bound_name) {
   const int slots = SlotsOf(mode);

@@ -22,7 +22,7 @@ Result<NameLock, LockFailure> Acquire(LockMode mode, const NameLock* own = nullp
   return NameLock::Acquire(TestName(), mode, random, NameLock::kTries, own);
 }
 
-TEST(NameLock, TheModesAreThoseOfALockWithTwoLevels) {
+TEST(NameLock, ModesAreCompatibleAsInATwoLevelLock) {
   constexpr bool kCompatible[4][4] = {{true, true, true, false},
                                       {true, true, false, false},
                                       {true, false, true, false},
@@ -42,7 +42,7 @@ TEST(NameLock, TheModesAreThoseOfALockWithTwoLevels) {
   }
 }
 
-TEST(NameLock, AnotherProcessFindsItAndItsDeathFreesIt) {
+TEST(NameLock, TheLockOfAProcessIsFreeAfterItsDeath) {
   auto lock = Acquire(kShared);
   ASSERT_TRUE(lock.has_value());
   EXPECT_TRUE(IsTrueInChild([] { return !Acquire(kExclusive) && Acquire(kShared).has_value(); }));
@@ -51,7 +51,7 @@ TEST(NameLock, AnotherProcessFindsItAndItsDeathFreesIt) {
   EXPECT_TRUE(Acquire(kExclusive).has_value()) << "the child has ended";
 }
 
-TEST(NameLock, AMoreExclusiveLockReplacesAnOwnOne) {
+TEST(NameLock, AStrongerLockReplacesAnOwnOne) {
   auto lock = Acquire(kShared);
   ASSERT_TRUE(lock.has_value());
   EXPECT_FALSE(Acquire(kExclusive).has_value());
@@ -78,7 +78,7 @@ TEST(NameLock, SharersHaveALimit) {
   EXPECT_TRUE(Acquire(kShared).has_value());
 }
 
-TEST(NameLock, WhatTheSystemRefusesIsAnErrorOfItsOwn) {
+TEST(NameLock, SystemErrorsAreReported) {
   EXPECT_TRUE(IsTrueInChild([] {
     std::vector<FileDescriptor> files;
     while (files.emplace_back(dup(0)).is_open()) {

@@ -11,15 +11,15 @@
 namespace verbena::adapter {
 namespace {
 
-// Another block is as good: no use to wait for one.
+// No retries, because another block will do as well.
 constexpr int kTries = 1;
 
-// The next port of a block, the first after the last.
+// The offset after this one in a block, with wrap-around.
 constexpr uint16_t After(uint16_t offset) {
   return static_cast<uint16_t>((offset + 1) % kBlockPorts);
 }
 
-// The first of the binds that the request conflicts with, `own` aside.
+// The first bind that conflicts with the request, except `own`.
 const PortRequest* FindConflict(const std::vector<PortRequest>& binds, const PortRequest& request,
                                 const PortRequest* own = nullptr) {
   for (const PortRequest& bind : binds) {
@@ -144,8 +144,8 @@ void PortBlocks::Release(const PortRequest& request) {
   ReleaseIfSpare(key);
 }
 
-// One block of a protocol stays, so that programs that bind one port after the other need no lock
-// for each.
+// Keeps one spare block per protocol, so that a program that binds one port after the other needs
+// no lock for each.
 void PortBlocks::ReleaseIfSpare(const Key& key) {
   const auto block = blocks_.find(key);
   if (block->second.ports_free < kBlockPorts) return;

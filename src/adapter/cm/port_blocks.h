@@ -16,14 +16,14 @@
 
 namespace verbena::adapter {
 
-// The ephemeral ports of this process. It has them in blocks of kBlockPorts, each of which is one
-// lock and one mailbox: thousands of ports cost few descriptors. All binds to the ports of these
-// blocks are here, those to a port that the program names, too.
+// The ephemeral ports of this process, in blocks of kBlockPorts. Each block is one lock and one
+// mailbox, so thousands of ports need few descriptors. All binds to ports of these blocks are
+// recorded here, including those to a given port.
 //
 // Owned by the PortRegistry; one thread at a time.
 class PortBlocks {
  public:
-  // Binds to one port by one process: all must allow reuse, or have addresses of their own.
+  // Binds of one process to one port: all must allow reuse, or have different addresses.
   static constexpr size_t kBindsMax = 64;
 
   PortBlocks(const PortNames& names, MadMailboxes& mailboxes, Random& random)
@@ -32,27 +32,26 @@ class PortBlocks {
   PortBlocks& operator=(const PortBlocks&) = delete;
   ~PortBlocks();
 
-  // Any port that has no bind: of a block of this process, or else of another block, which it
-  // takes. Ports are given in turn, from a random one on. EADDRNOTAVAIL when other processes have
-  // all.
+  // Binds a free port of a block of this process, or of a new block. Ports are assigned
+  // round-robin, starting at a random one. EADDRNOTAVAIL if other processes have all blocks.
   [[nodiscard]] ErrorOr<uint16_t> BindAny(const PortRequest& request);
 
   // Whether the port is in a block of this process.
   [[nodiscard]] bool Has(const wire::IpCmService& service) const;
   // REQUIRES: Has(request.service()). EADDRINUSE if another bind conflicts.
   [[nodiscard]] ErrorOr<void> Bind(const PortRequest& request);
-  // Takes reuse_address from a bind. EADDRINUSE if it is not the only one then.
+  // Clears reuse_address of a bind. EADDRINUSE if other binds share the port.
   [[nodiscard]] ErrorOr<void> MakeExclusive(const PortRequest& request);
-  // REQUIRES: the bind is there.
+  // REQUIRES: the bind exists.
   void Release(const PortRequest& request);
 
  private:
-  using Key = std::pair<wire::IpCmProtocol, uint16_t>;  // of a block: its first port
+  using Key = std::pair<wire::IpCmProtocol, uint16_t>;  // and the first port of a block
   struct Block {
     NameLock lock;
     std::array<std::vector<PortRequest>, kBlockPorts> binds{};
     uint16_t ports_free = kBlockPorts;
-    uint16_t next = 0;  // where the search for a free port goes on
+    uint16_t next = 0;  // where the search for a free port continues
   };
 
   static Key KeyOf(const wire::IpCmService& service) {
@@ -66,7 +65,7 @@ class PortBlocks {
   const PortNames& names_;
   MadMailboxes& mailboxes_;
   Random& random_;
-  std::map<Key, Block> blocks_;  // kBlocks of each protocol at most
+  std::map<Key, Block> blocks_;  // at most kBlocks per protocol
 };
 
 }  // namespace verbena::adapter

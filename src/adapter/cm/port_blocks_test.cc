@@ -16,7 +16,7 @@ using wire::IpCmProtocol;
 constexpr IpAddress kIpv4 = IpAddress::FromIpv4(10, 0, 0, 1);
 constexpr IpAddress kOtherIpv4 = IpAddress::FromIpv4(10, 0, 0, 2);
 
-// The blocks of one process; two of these are as two processes.
+// The blocks of one process; two of these act as two processes.
 struct Owner {
   explicit Owner(uint64_t seed) : random(seed) {}
 
@@ -34,7 +34,7 @@ struct Owner {
   PortBlocks blocks{names, mailboxes, random};
 };
 
-TEST(PortBlocks, PortsAreGivenInTurn) {
+TEST(PortBlocks, PortsAreAssignedRoundRobin) {
   Owner owner(1);
   std::set<uint16_t> ports;
   for (uint16_t i = 0; i < kBlockPorts; ++i) {
@@ -46,7 +46,7 @@ TEST(PortBlocks, PortsAreGivenInTurn) {
   EXPECT_EQ(FirstOfBlock(*ports.begin()), *ports.begin());
 }
 
-TEST(PortBlocks, TwoProcessesHaveTheirOwn) {
+TEST(PortBlocks, TwoProcessesHaveDifferentBlocks) {
   Owner a(1), b(1);
   std::set<uint16_t> ports;
   for (int i = 0; i < 200; ++i) {
@@ -55,7 +55,7 @@ TEST(PortBlocks, TwoProcessesHaveTheirOwn) {
   }
 }
 
-TEST(PortBlocks, BindsToANamedPortOfAnOwnBlockAreJudgedHere) {
+TEST(PortBlocks, BindsToAGivenPortOfAnOwnBlockAreChecked) {
   Owner owner(1);
   const PortRequest first = owner.BindAny(kIpv4);
   EXPECT_TRUE(owner.blocks.Has(first.service()));
@@ -75,7 +75,7 @@ TEST(PortBlocks, BindsToANamedPortOfAnOwnBlockAreJudgedHere) {
   EXPECT_EQ(ErrnoOf(owner.blocks.Bind({.port = first.port})), 0);
 }
 
-TEST(PortBlocks, AListenerSharesWithNone) {
+TEST(PortBlocks, AListenerSharesItsPortWithNoOtherBind) {
   Owner owner(1);
   const uint16_t port = owner.BindAny().port;
   owner.blocks.Release({.port = port});
@@ -98,7 +98,7 @@ TEST(PortBlocks, SharersHaveALimit) {
   EXPECT_EQ(ErrnoOf(owner.blocks.Bind(bind)), EADDRINUSE);
 }
 
-TEST(PortBlocks, OneEmptyBlockStays) {
+TEST(PortBlocks, OneEmptyBlockIsKept) {
   Owner owner(1);
   std::vector<PortRequest> binds;
   for (int i = 0; i < 3 * kBlockPorts; ++i) binds.push_back(owner.BindAny());
@@ -110,8 +110,8 @@ TEST(PortBlocks, OneEmptyBlockStays) {
   EXPECT_EQ(blocks.size(), 1U);
 }
 
-// Binds of others to ports that they name keep a block from being taken.
-TEST(PortBlocks, ABlockWithABindOfAnotherIsNotTaken) {
+// Binds of other processes to given ports prevent taking the block.
+TEST(PortBlocks, ABlockWithABindOfAnotherProcessIsNotTaken) {
   Owner owner(1);
   std::vector<std::vector<NameLock>> others;
   for (uint16_t i = 0; i + 1 < kBlocks; ++i) {  // all but the last

@@ -12,8 +12,8 @@ namespace verbena::adapter {
 
 class PortRegistry;
 
-// A port of the connection manager that this process has: of one address, or of all. The port is
-// free again when the claim is destroyed, or when the process ends, however it ends.
+// A port of the connection manager that this process has bound, on one address or on all. The port
+// is free again when the claim is destroyed, or when the process has ended in any way.
 //
 // Made by PortRegistry::Claim, which outlives it. Movable; a moved-from claim is empty. One thread
 // at a time, the same as for the PortRegistry.
@@ -34,13 +34,12 @@ class PortClaim {
 
   [[nodiscard]] bool is_empty() const { return space_ == nullptr; }
   [[nodiscard]] uint16_t port() const { return request_.port; }
-  // With the port that was given, and without reuse_address once it is exclusive.
+  // With the assigned port, and without reuse_address after MakeExclusive.
   [[nodiscard]] const PortRequest& request() const { return request_; }
 
-  // What a listener needs, as in the kernel (rdma_listen): from now on no other bind shares the
-  // port, and datagrams that other processes forward arrive. Changes nothing if the claim is
-  // exclusive, as all without reuse_address are. EADDRINUSE if another bind is there that shares
-  // it.
+  // Needed by a listener, as in the kernel (rdma_listen): from now on no other bind can share the
+  // port, and forwarded datagrams arrive. No effect if the claim is already exclusive, as it is
+  // without reuse_address. EADDRINUSE if another bind shares the port.
   [[nodiscard]] ErrorOr<void> MakeExclusive();
 
  private:
@@ -50,7 +49,7 @@ class PortClaim {
 
   PortRegistry* space_ = nullptr;
   PortRequest request_{};
-  std::vector<NameLock> locks_;  // none of a port in a block of this process
+  std::vector<NameLock> locks_;  // empty for a port of an own block
 };
 
 }  // namespace verbena::adapter

@@ -32,8 +32,8 @@ TEST(PortClaim, FreesItsPortOnce) {
   EXPECT_EQ(ErrnoOf(space->Claim(kRequest)), 0);
 }
 
-// Named ports, and those of the process's own blocks.
-TEST(PortClaim, AListenerSharesWithNone) {
+// For given ports, and for ports of the process's own blocks.
+TEST(PortClaim, AListenerSharesItsPortWithNoOtherBind) {
   const auto space = OpenTestSpace();
   const auto ephemeral = space->Claim({});
   ASSERT_TRUE(ephemeral.has_value());

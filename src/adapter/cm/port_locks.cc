@@ -8,7 +8,7 @@
 namespace verbena::adapter {
 namespace {
 
-// One lock, and who has it exclusively, and by an intent.
+// One lock, and the names of its exclusive and intent holders, for error texts.
 struct LockStep {
   std::string name;
   LockMode mode{};

@@ -15,8 +15,8 @@ namespace verbena::adapter {
 // EADDRINUSE: "tcp port 7471 of 10.0.0.1 is in use by a bind to all IPv4 addresses".
 [[nodiscard]] Error PortInUse(const PortRequest& request, const std::string& by);
 
-// The locks that a bind to a port consists of, so that two of them exclude each other as
-// AreInConflict says:
+// The locks of a bind to a port, chosen so that two binds exclude each other exactly if
+// AreInConflict is true:
 //
 //   bind                      block of the port,   each family      the address
 //                             if ephemeral         that it covers
@@ -25,8 +25,8 @@ namespace verbena::adapter {
 //   wildcard                  IX                   X
 //   wildcard, reuse           IX                   S
 //
-// (A process that has a block has X.) Exclusive locks on families and addresses are the mailboxes.
-// `own` are the locks of the same bind in another mode, which these are to replace.
+// (A process that has a block has X on it.) Exclusive locks on families and addresses are the
+// mailboxes. `own` are the locks of the same bind in another mode, which these replace.
 [[nodiscard]] ErrorOr<std::vector<NameLock>> LockPort(const PortNames& names,
                                                       const PortRequest& request, Random& random,
                                                       std::span<const NameLock> own = {});

@@ -21,7 +21,7 @@ class PortLocksTest : public ::testing::Test {
                                       std::span<const NameLock> own = {}) {
     return LockPort(names_, request, random_, own);
   }
-  // The words about who has it, with `holder` there.
+  // The error text of the request while `holder` exists.
   std::string WhyNot(const PortRequest& request, const PortRequest& holder) {
     const auto held = Lock(holder);
     EXPECT_TRUE(held.has_value()) << held.error().text;
@@ -34,7 +34,7 @@ class PortLocksTest : public ::testing::Test {
   Random random_{1};
 };
 
-// Every kind of bind: all that AreInConflict looks at.
+// Every kind of bind that AreInConflict distinguishes.
 std::vector<PortRequest> EveryKind(uint16_t port) {
   std::vector<PortRequest> kinds;
   for (const IpAddress& address : {kAnyIpv4, kAnyIpv6, kIpv4, kOtherIpv4, kIpv6}) {
@@ -50,7 +50,7 @@ std::vector<PortRequest> EveryKind(uint16_t port) {
   return kinds;
 }
 
-TEST_F(PortLocksTest, ExcludeEachOtherAsTheBindsConflict) {
+TEST_F(PortLocksTest, LocksExcludeEachOtherIfTheBindsConflict) {
   for (const uint16_t port : {kPort, uint16_t{40'000}}) {
     for (const PortRequest& a : EveryKind(port)) {
       const auto first = Lock(a);
@@ -64,7 +64,7 @@ TEST_F(PortLocksTest, ExcludeEachOtherAsTheBindsConflict) {
   }
 }
 
-TEST_F(PortLocksTest, TheErrorSaysWhichKindOfBindHasThePort) {
+TEST_F(PortLocksTest, TheErrorNamesTheConflictingBind) {
   EXPECT_EQ(WhyNot({.address = kIpv4, .port = kPort}, {.address = kAnyIpv4, .port = kPort}),
             "tcp port 7471 of 10.0.0.1 is in use by a bind to all IPv4 addresses");
   EXPECT_EQ(WhyNot({.address = kAnyIpv4, .port = kPort}, {.address = kIpv4, .port = kPort}),
@@ -77,7 +77,7 @@ TEST_F(PortLocksTest, TheErrorSaysWhichKindOfBindHasThePort) {
             "reuse");
 }
 
-TEST_F(PortLocksTest, APortInTheBlockOfAnotherIsInUse) {
+TEST_F(PortLocksTest, APortInABlockOfAnotherProcessIsInUse) {
   const PortRequest request{.port = 40'000};
   auto block = NameLock::Acquire(names_.OfBlock(request.service()), LockMode::kExclusive, random_);
   ASSERT_TRUE(block.has_value());
@@ -90,7 +90,7 @@ TEST_F(PortLocksTest, APortInTheBlockOfAnotherIsInUse) {
   EXPECT_TRUE(Lock(request).has_value());
 }
 
-TEST_F(PortLocksTest, TheLimitOfSharersHasWords) {
+TEST_F(PortLocksTest, TheErrorNamesTheLimitOfSharers) {
   const PortRequest request{.port = kPort, .reuse_address = true};
   std::vector<std::vector<NameLock>> held;
   for (int i = 0; i < NameLock::kSharersMax; ++i) {
@@ -103,7 +103,7 @@ TEST_F(PortLocksTest, TheLimitOfSharersHasWords) {
             "share it");
 }
 
-TEST_F(PortLocksTest, AnOwnBindIsReplaced) {
+TEST_F(PortLocksTest, AnOwnBindDoesNotConflict) {
   for (PortRequest request : EveryKind(kPort)) {
     if (!request.reuse_address) continue;
     auto own = Lock(request);

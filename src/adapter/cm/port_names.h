@@ -9,8 +9,8 @@
 
 namespace verbena::adapter {
 
-// The names of the locks of a port space, which are the names of its mailboxes, too. A port space
-// is that of a network namespace and of a RoCEv2 port: peers with another base port are another
+// The names of the locks of a port space, which are also the names of its mailboxes. A port space
+// belongs to a network namespace and a RoCEv2 port: peers with another base port are another
 // fabric.
 //
 //   verbena/cm/4791/tcp/7471/10.0.0.1    one address of a port

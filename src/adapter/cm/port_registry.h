@@ -21,16 +21,16 @@ namespace verbena::adapter {
 
 struct PortRegistryOptions {
   uint16_t base_port = wire::kRocePort;  // AdapterOptions::base_port
-  uint64_t seed = 0;                     // of the ephemeral ports, and of delays
+  uint64_t seed = 0;                     // for ephemeral ports and delays
 };
 
 // The port space of the connection manager. All processes of a network namespace share it, without
-// a daemon: names of Unix sockets are the locks on ports, and the mailboxes for the management
-// datagrams that the process with the RoCEv2 port forwards to the processes with the ports of the
-// connection manager. See docs/connection-manager.md.
+// a daemon: abstract Unix sockets are the locks on ports, and the mailboxes for management
+// datagrams, which the process with the RoCEv2 port forwards to the processes that have the
+// requested ports. See docs/connection-manager.md.
 //
-// One thread at a time: under the engine's lock. Not for forked children, which would change what
-// their parent waits for.
+// One thread at a time: under the engine's lock. A forked child must not use it, because it would
+// change the epoll set of its parent.
 class PortRegistry {
  public:
   [[nodiscard]] static ErrorOr<std::unique_ptr<PortRegistry>> Open(
@@ -39,9 +39,9 @@ class PortRegistry {
   PortRegistry(const PortRegistry&) = delete;
   PortRegistry& operator=(const PortRegistry&) = delete;
 
-  // EADDRINUSE if another bind conflicts, of whatever process, and then sleeps for some 1 ms in
-  // case that was a race; EADDRNOTAVAIL if no ephemeral port is left; EACCES if the port needs
-  // CAP_NET_BIND_SERVICE. Whether the address is one of this machine is not checked.
+  // EADDRINUSE if a bind of any process conflicts, after about 1 ms of retries in case of a race;
+  // EADDRNOTAVAIL if no ephemeral port is left; EACCES if the port needs CAP_NET_BIND_SERVICE. Does
+  // not check whether the address is one of this machine.
   [[nodiscard]] ErrorOr<PortClaim> Claim(const PortRequest& request);
 
   // See MadForwarder and MadMailboxes.

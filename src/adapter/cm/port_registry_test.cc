@@ -68,7 +68,7 @@ TEST(PortRegistryProcesses, APortIsFreeWhenItsProcessIsKilled) {
   EXPECT_EQ(ErrnoOf(space->Claim({.port = kPort})), 0);
 }
 
-TEST(PortRegistryProcesses, BasePortsAreSpacesOfTheirOwn) {
+TEST(PortRegistryProcesses, EachBasePortHasItsOwnPortSpace) {
   const ClaimingProcess other({.port = kPort});
   const auto space =
       PortRegistry::Open({.base_port = static_cast<uint16_t>(kTestBasePort + 1), .seed = 1});
@@ -88,7 +88,7 @@ TEST(PortRegistryProcesses, BlocksOfEphemeralPortsAreRespected) {
   EXPECT_EQ(ErrnoOf(space->Claim({.address = kIpv6, .port = neighbour})), 0);
 }
 
-TEST(PortRegistryProcesses, ThousandsOfEphemeralPortsCostFewDescriptors) {
+TEST(PortRegistryProcesses, ThousandsOfEphemeralPortsUseFewDescriptors) {
   const auto space = OpenTestSpace();
   const size_t before = OpenFiles();
   std::vector<PortClaim> claims;
@@ -105,7 +105,7 @@ TEST(PortRegistryProcesses, ThousandsOfEphemeralPortsCostFewDescriptors) {
   EXPECT_EQ(OpenFiles() - before, 1U);
 }
 
-// What processes that race share.
+// The memory that racing processes share.
 struct Race {
   std::atomic<int> all{0};       // owners of a wildcard
   std::atomic<int> of_one{0};    // owners of the first address
@@ -114,7 +114,7 @@ struct Race {
   std::atomic<int> successes{0};
 };
 
-// One attempt, and what the others have meanwhile.
+// One attempt, which checks the other owners meanwhile.
 void ClaimOnce(PortRegistry& space, Race& race, const PortRequest& request) {
   const auto claim = space.Claim(request);
   if (!claim) {
@@ -133,8 +133,7 @@ void ClaimOnce(PortRegistry& space, Race& race, const PortRequest& request) {
   --owners;
 }
 
-// Six children claim until 200 claims succeeded, however many fail meanwhile; the owners are
-// counted.
+// Six children claim until 200 claims have succeeded; failures do not count. Counts the owners.
 void RunRace(const std::vector<PortRequest>& requests) {
   constexpr int kProcesses = 6, kSuccesses = 200;
   void* const memory =
@@ -162,11 +161,11 @@ void RunRace(const std::vector<PortRequest>& requests) {
   munmap(memory, sizeof(Race));
 }
 
-TEST(PortRegistryProcesses, OfProcessesThatRaceForAPortOneHasIt) {
+TEST(PortRegistryProcesses, OnlyOneOfRacingProcessesGetsAPort) {
   RunRace({{.address = kAnyIpv4, .port = kPort}});
 }
 
-TEST(PortRegistryProcesses, OfProcessesThatRaceWithWildcardsAndAddressesOneHasThePort) {
+TEST(PortRegistryProcesses, OnlyOneOfRacingProcessesWithWildcardsAndAddressesGetsThePort) {
   RunRace({{.address = kAnyIpv4, .port = kPort},
            {.address = kIpv4, .port = kPort},
            {.address = kAnyIpv6, .port = kPort},
@@ -174,8 +173,8 @@ TEST(PortRegistryProcesses, OfProcessesThatRaceWithWildcardsAndAddressesOneHasTh
            {.address = kIpv4, .port = kPort}});
 }
 
-// Waits for a datagram, and is the process to forward to.
-bool HearsOne(PortRegistry& space) {
+// Waits for a datagram, in the process that it is forwarded to.
+bool ReceivesOne(PortRegistry& space) {
   pollfd file{.fd = space.fd(), .events = POLLIN, .revents = 0};
   if (poll(&file, 1, 5'000) != 1) return false;
   int heard = 0;
@@ -195,7 +194,7 @@ TEST(PortRegistryProcesses, ADatagramReachesTheProcessThatHasThePort) {
       return claim && IsTrueInChild([&] {
                return OpenTestSpace(3)->Forward(MadTo(kIpv4, kPort)) == ForwardResult::kForwarded;
              }) &&
-             HearsOne(*own);
+             ReceivesOne(*own);
     }));
   }
 }
@@ -213,17 +212,17 @@ TEST(PortRegistryProcesses, AListenerOnAnEphemeralPortIsReached) {
   EXPECT_EQ(heard, 1);
 }
 
-TEST(PortRegistryProcesses, ASharedPortHasAMailboxOnceItListens) {
+TEST(PortRegistryProcesses, ASharedPortHasAMailboxWhenItListens) {
   const auto space = OpenTestSpace();
   auto claim = space->Claim({.port = kPort, .reuse_address = true});
   ASSERT_TRUE(claim.has_value());
   EXPECT_EQ(space->Forward(MadTo(kIpv4, kPort)), ForwardResult::kNoListener);
   ASSERT_TRUE(claim->MakeExclusive().has_value());
   EXPECT_EQ(space->Forward(MadTo(kIpv4, kPort)), ForwardResult::kForwarded);
-  EXPECT_TRUE(HearsOne(*space));
+  EXPECT_TRUE(ReceivesOne(*space));
 }
 
-// A user that has the RoCEv2 port forwards to the processes of others; a user that has not cannot.
+// The user that has the RoCEv2 port can forward to processes of other users; another user cannot.
 TEST(PortRegistryProcesses, TheUserWithTheRocePortReachesAllMailboxes) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   EXPECT_TRUE(IsTrueInChild([] {
@@ -240,7 +239,7 @@ TEST(PortRegistryProcesses, TheUserWithTheRocePortReachesAllMailboxes) {
         return true;
       }();
     };
-    if (!IsTrueInChild([&] { return forward(false); }) || HearsOne(*space)) return false;
+    if (!IsTrueInChild([&] { return forward(false); }) || ReceivesOne(*space)) return false;
     const pid_t child = fork();
     if (child == 0) _exit(forward(true) ? 0 : 1);
     pollfd file{.fd = space->fd(), .events = POLLIN, .revents = 0};

@@ -20,7 +20,7 @@ std::string NameOf(wire::IpCmProtocol protocol) {
     case wire::IpCmProtocol::kIb:
       return "ib";
   }
-  return std::to_string(static_cast<unsigned>(protocol));  // of a service id that came in a request
+  return std::to_string(static_cast<unsigned>(protocol));  // unknown, in a received service id
 }
 
 std::string ToString(const PortRequest& request) {

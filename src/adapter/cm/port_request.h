@@ -8,16 +8,16 @@
 
 namespace verbena::adapter {
 
-// The wildcard addresses: 0.0.0.0, which is written as an IPv4 address is, and "::".
+// The wildcard addresses: 0.0.0.0, in mapped form, and "::".
 inline constexpr IpAddress kAnyIpv4 = IpAddress::FromIpv4(0, 0, 0, 0);
 inline constexpr IpAddress kAnyIpv6 = {};
 
-// A bind of the connection manager: what rdma_bind_addr asks for. A value type.
+// A bind of the connection manager, as in rdma_bind_addr. A value type.
 struct PortRequest {
   wire::IpCmProtocol protocol = wire::IpCmProtocol::kTcp;
   IpAddress address = kAnyIpv4;
-  uint16_t port = 0;  // 0: any ephemeral one
-  // RDMA_OPTION_ID_AFONLY: "::" is then for IPv6 alone. An IPv4 bind never is for IPv6.
+  uint16_t port = 0;  // 0: any ephemeral port
+  // RDMA_OPTION_ID_AFONLY: "::" then covers IPv6 only. An IPv4 bind never covers IPv6.
   bool own_family_only = false;
   bool reuse_address = false;  // RDMA_OPTION_ID_REUSEADDR
 
@@ -33,9 +33,9 @@ struct PortRequest {
   friend bool operator==(const PortRequest&, const PortRequest&) = default;
 };
 
-// Whether two binds to ports cannot be there at the same time. As in the kernel (cma.c,
-// cma_check_port), but for a bind to one IPv6 address, which conflicts with 0.0.0.0 in the kernel
-// unless both are for their own family only.
+// Whether two binds to ports cannot exist at the same time. As in the kernel (cma.c,
+// cma_check_port), except for a bind to one IPv6 address, which the kernel lets conflict with
+// 0.0.0.0 unless both have own_family_only.
 [[nodiscard]] constexpr bool AreInConflict(const PortRequest& a, const PortRequest& b) {
   if (a.protocol != b.protocol || a.port != b.port) return false;
   if (a.reuse_address && b.reuse_address) return false;
@@ -45,17 +45,17 @@ struct PortRequest {
   return a.is_wildcard() || b.is_wildcard() || a.address == b.address;
 }
 
-// "tcp": of protocols that are none, their number.
+// "tcp"; the number for an unknown protocol.
 [[nodiscard]] std::string NameOf(wire::IpCmProtocol protocol);
 
 // "tcp port 7471 of 10.0.0.1", "... of all IPv4 addresses", "... of all addresses".
 [[nodiscard]] std::string ToString(const PortRequest& request);
 
-// --- Ephemeral ports, in blocks that processes have. ---
+// --- Ephemeral ports, in blocks. ---
 
 inline constexpr uint16_t kBlockPorts = 64;
 inline constexpr uint16_t kFirstEphemeralPort = 32'768;
-inline constexpr uint16_t kBlocks = 441;  // to 60,991: the last 8 of Linux's range fill no block
+inline constexpr uint16_t kBlocks = 441;  // the last 8 ports of Linux's range are not used
 inline constexpr uint16_t kLastEphemeralPort = kFirstEphemeralPort + kBlocks * kBlockPorts - 1;
 static_assert(kLastEphemeralPort <= 60'999);
 

@@ -17,7 +17,7 @@ constexpr PortRequest At(const IpAddress& address, bool own_family_only = false,
       .address = address, .port = 7471, .own_family_only = own_family_only, .reuse_address = reuse};
 }
 
-// Both ways round.
+// In both orders.
 void ExpectConflict(const PortRequest& a, const PortRequest& b, bool expected) {
   EXPECT_EQ(AreInConflict(a, b), expected) << ToString(a) << " and " << ToString(b);
   EXPECT_EQ(AreInConflict(b, a), expected) << ToString(b) << " and " << ToString(a);
@@ -57,7 +57,7 @@ TEST(PortRequest, ProtocolsAndPortsDoNotConflict) {
   ExpectConflict(At(kAnyIpv4), other, false);
 }
 
-TEST(PortRequest, HasWords) {
+TEST(PortRequest, HasATextForm) {
   EXPECT_EQ(ToString(At(kIpv4)), "tcp port 7471 of 10.0.0.1");
   EXPECT_EQ(ToString(At(kIpv6, true)), "tcp port 7471 of fd00::1");
   EXPECT_EQ(ToString(At(kAnyIpv4)), "tcp port 7471 of all IPv4 addresses");

@@ -10,7 +10,7 @@
 namespace verbena::adapter {
 namespace {
 
-// "00000000:12B7": the address in words of the machine's byte order, and the port.
+// "00000000:12B7": the address in 32-bit words of the machine's byte order, and the port.
 bool IsPortOfAllAddresses(const std::string& local, uint16_t port) {
   const size_t colon = local.find(':');
   if (colon == std::string::npos || colon == 0) return false;

@@ -10,16 +10,16 @@
 
 namespace verbena::adapter {
 
-// Whose datagrams a mailbox takes: those of the same user, of root, and of the user that has the
-// RoCEv2 port on all addresses of this network namespace, to which requests of peers come.
+// Whose datagrams a mailbox accepts: those of the same user, of root, and of the user that has the
+// RoCEv2 port on all addresses of this network namespace, where requests of peers arrive.
 //
 // One thread at a time.
 class TrustedSenders {
  public:
-  // The tables of the kernel are read no more often, whatever is sent. So a user that has given up
-  // the port is trusted that much longer.
+  // The tables of the kernel are not read more often than this. So a user that has closed the port
+  // is trusted for this much longer.
   static constexpr Duration kRefresh = Milliseconds(100);
-  static constexpr size_t kOwnersMax = 8;  // the kernel has one, or one for each family
+  static constexpr size_t kOwnersMax = 8;  // there is one, or one per family
 
   explicit TrustedSenders(uint16_t base_port) : base_port_(base_port) {}
 
@@ -32,9 +32,8 @@ class TrustedSenders {
   std::vector<uid_t> owners_;
 };
 
-// The users of the sockets that are bound to the port and to all addresses, from a text like
-// /proc/net/udp or /proc/net/udp6. Adds to `owners` up to its limit; lines that are none are
-// skipped.
+// Adds the users of the sockets that are bound to the port on all addresses, from a text like
+// /proc/net/udp or /proc/net/udp6. Adds to `owners` up to its limit; skips malformed lines.
 void AddPortOwners(std::istream& table, uint16_t port, std::vector<uid_t>& owners);
 
 }  // namespace verbena::adapter

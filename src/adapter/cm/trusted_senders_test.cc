@@ -22,7 +22,7 @@ std::vector<uid_t> OwnersIn(const std::string& text, uint16_t port) {
   return owners;
 }
 
-TEST(TrustedSenders, TheTableOfTheKernelNamesTheOwners) {
+TEST(TrustedSenders, FindsTheOwnersInTheKernelTable) {
   const std::string table =
       "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
       "timeout\n"
@@ -38,7 +38,7 @@ TEST(TrustedSenders, TheTableOfTheKernelNamesTheOwners) {
   EXPECT_TRUE(OwnersIn(table, 1).empty());
 }
 
-TEST(TrustedSenders, LinesThatAreNoneAreSkippedAndOwnersHaveALimit) {
+TEST(TrustedSenders, MalformedLinesAreSkippedAndOwnersAreLimited) {
   EXPECT_TRUE(OwnersIn("", 4791).empty());
   EXPECT_TRUE(OwnersIn("\n:12B7\n1: :12B7 a b c d e 5\n1: 00000000 a b c d e 5\n", 4791).empty());
   std::string table;
@@ -53,7 +53,7 @@ TEST(TrustedSenders, TheSameUserAndRootAreTrusted) {
   EXPECT_FALSE(senders.IsTrusted(kOtherUser, Time()));
 }
 
-// Another user is, while it has the port.
+// Another user is trusted while it has the port.
 TEST(TrustedSenders, TheUserThatHasTheRocePortIsTrusted) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   EXPECT_TRUE(IsTrueInChild([] {

@@ -41,11 +41,10 @@ AdapterOptions Seeded(AdapterOptions options) {
   return options;
 }
 
-std::unique_ptr<odp::PageEvents> OpenPageEvents(const AdapterOptions& options,
-                                                std::string& warning) {
+std::unique_ptr<PageEvents> OpenPageEvents(const AdapterOptions& options, std::string& warning) {
   if (!options.page_events) return nullptr;
   std::string why_not;
-  auto events = odp::PageEvents::Open(why_not);
+  auto events = PageEvents::Open(PageEvents::Scope::kAny, why_not);
   warning =
       events != nullptr
           ? std::string("pages that the program gives up are reported by ") +
@@ -65,8 +64,7 @@ odp::PagerOptions PagerOptionsOf(const AdapterOptions& options,
 // Checks what is needed to put any memory at all under a budget.
 ErrorOr<void> CheckStrictBudget(const AdapterOptions& options) {
   const auto refused = [](const Error& why) {
-    return Fail(SystemError(why.os_error,
-                            "the memory budget, which is strict, cannot be kept: " + why.text));
+    return Fail(SystemError(why.os_error, "the strict memory budget cannot be kept: " + why.text));
   };
   if (const auto source = managed::OpenForSystemCalls(); !source) return refused(source.error());
   if (const auto swap = managed::OpenSwap(options.swap); !swap) return refused(swap.error());
@@ -76,10 +74,10 @@ ErrorOr<void> CheckStrictBudget(const AdapterOptions& options) {
 ErrorOr<void> CheckBudget(const AdapterOptions& options) {
   if (options.memory_budget == 0) return {};
   if (options.memory_budget < kMemoryBudgetMin) {
-    return Fail(Error{ErrorCode::kInvalid, "a memory budget is at least 1 MiB"});
+    return Fail(Error{ErrorCode::kInvalid, "the memory budget must be at least 1 MiB"});
   }
   if (options.pin) {
-    return Fail(Error{ErrorCode::kInvalid, "a memory budget and pinned memory exclude each other"});
+    return Fail(Error{ErrorCode::kInvalid, "a memory budget and pinned memory cannot be combined"});
   }
   return options.memory_budget_strict ? CheckStrictBudget(options) : ErrorOr<void>();
 }
@@ -102,8 +100,9 @@ PostResult Posted(const Result<T, PostError>& result) {
 }  // namespace
 
 Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_file,
-                    EventFile notice_file, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
-                    Alarm stuck_alarm, std::unique_ptr<Trace> trace)
+                    EventFile notice_file, EventFile guest_file,
+                    std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, Alarm stuck_alarm,
+                    std::unique_ptr<Trace> trace)
     : options(with),
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
@@ -117,7 +116,9 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
       engine(options, std::move(fabric), std::move(alarm), events, pager, clock, addresses,
              std::move(trace), page_events.get()),
       takeover(engine, engine.paging.managed,
-               {options.memory_budget, options.swap, options.memory_budget_strict}),
+               {options.memory_budget, options.swap, options.memory_budget_strict,
+                options.memory_floor}),
+      guest_control({engine, registering, takeover}, std::move(guest_file)),
       // No other thread uses the engine yet.
       consumer(*engine.memory.consumers.Open(
           {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
@@ -145,6 +146,8 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const AdapterOptions& wanted) {
   if (!wake) return Fail(wake.error());
   auto notice = EventFile::Open(false);
   if (!notice) return Fail(notice.error());
+  auto guest_notice = EventFile::Open(false);
+  if (!guest_notice) return Fail(guest_notice.error());
   auto alarm = Alarm::Make();
   if (!alarm) return Fail(alarm.error());
   auto stuck_alarm = Alarm::Make();
@@ -157,9 +160,9 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const AdapterOptions& wanted) {
     if (!opened) return Fail(opened.error());
     trace = std::move(*opened);
   }
-  auto parts = std::make_unique<Impl>(options, std::move(*guard), std::move(*wake),
-                                      std::move(*notice), std::move(*fabric), std::move(*alarm),
-                                      std::move(*stuck_alarm), std::move(trace));
+  auto parts = std::make_unique<Impl>(
+      options, std::move(*guard), std::move(*wake), std::move(*notice), std::move(*guest_notice),
+      std::move(*fabric), std::move(*alarm), std::move(*stuck_alarm), std::move(trace));
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
 }
@@ -201,18 +204,21 @@ fabric::EndpointId Adapter::endpoint() const {
   return std::as_const(impl_->engine).fabric().endpoint();
 }
 uint16_t Adapter::port() const { return std::as_const(impl_->engine).fabric().port(); }
+GuestControl* Adapter::guest_control() { return Dead() ? nullptr : &impl_->guest_control; }
 bool Adapter::is_forked() const { return impl_->fork_guard.is_child(); }
 
 ErrorOr<std::vector<fabric::LocalAddress>> Adapter::LocalAddresses() {
   return fabric::LocalAddresses();
 }
 
-ErrorOr<PathMtu> Adapter::LargestMtu(const AddressVector& way) {
-  const fabric::Route route = Path{.vector = way}.RouteTo({}, {});
+ErrorOr<PathMtu> Adapter::LargestMtu(const AddressVector& vector) {
+  const fabric::Route route = Path{.vector = vector}.RouteTo({}, {});
   const auto bytes = fabric::PathMtu(route);
   if (!bytes) return Fail(bytes.error());
-  return LargestMtuFor(*bytes, way.destination);
+  return LargestMtuFor(*bytes, vector.destination);
 }
+
+MemoryEvents* Adapter::memory_events() { return impl_->page_events.get(); }
 
 std::vector<std::string> Adapter::TakeWarnings() {
   if (Dead()) return {};

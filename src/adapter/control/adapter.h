@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "adapter/cm/gsi.h"
+#include "adapter/control/guest_control.h"
 #include "adapter/error.h"
 #include "adapter/objects/completion_channel.h"
 #include "adapter/objects/event_queue.h"
@@ -32,6 +33,7 @@
 #include "transport/common/tag_operation.h"
 #include "verbena/advice.h"
 #include "verbena/counters.h"
+#include "verbena/memory_events.h"
 #include "verbena/post_error.h"
 
 namespace verbena::adapter {
@@ -94,9 +96,11 @@ class Adapter {
   // The GIDs, in the order of their indices.
   [[nodiscard]] static ErrorOr<std::vector<fabric::LocalAddress>> LocalAddresses();
   // The largest MTU for a connection on this path, as far as the system knows it.
-  [[nodiscard]] static ErrorOr<PathMtu> LargestMtu(const AddressVector& way);
+  [[nodiscard]] static ErrorOr<PathMtu> LargestMtu(const AddressVector& vector);
   // What the user should know about this machine, one line each. Each is returned once.
   [[nodiscard]] std::vector<std::string> TakeWarnings();
+  // nullptr unless AdapterOptions::page_events is set and the system allows it.
+  [[nodiscard]] MemoryEvents* memory_events();
   [[nodiscard]] ErrorOr<AdapterReport> Query();
 
   // --- Protection domains and memory. ---
@@ -108,7 +112,9 @@ class Adapter {
   // moving the memory under the budget. REFUSES linear memory that is not mapped for these rights
   // (EFAULT), unless it is registered on demand.
   [[nodiscard]] ErrorOr<memory::RegionKeys> RegisterRegion(const memory::RegionSpec& spec,
-                                                           const memory::Backing& backing);
+                                                           const memory::Backing& backing,
+                                                           const QuiesceTerms& terms = {});
+  // Of a region that is quiesced or out, this and the next end that first.
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReregisterRegion(
       Key key, const memory::RegionSpec& spec, const std::optional<memory::Backing>& backing);
   [[nodiscard]] ErrorOr<void> DeregisterRegion(Key key);
@@ -120,6 +126,10 @@ class Adapter {
   // REFUSES to be destroyed while there are some.
   [[nodiscard]] ErrorOr<odp::ManagedArena*> MakeArena(const managed::ArenaOptions& options);
   [[nodiscard]] ErrorOr<void> Destroy(odp::ManagedArena* arena);
+  // What the program gives it. In a guest that is a limit: it may have less.
+  [[nodiscard]] ErrorOr<void> SetBudget(odp::ManagedArena* arena, uint64_t bytes);
+  // For the host's agent in this process; nullptr after a fork.
+  [[nodiscard]] GuestControl* guest_control();
 
   // For registration by work request.
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReserveRegion(memory::PdId pd, uint64_t pages_max,

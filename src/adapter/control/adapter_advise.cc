@@ -38,7 +38,7 @@ ErrorOr<void> Adapter::CheckAdvice(Key key, const Range& range, AccessKind acces
   if (region == nullptr) return Fail(Error{ErrorCode::kInvalid, "no such region"});
   const uint64_t length = region->length;
   if (range.offset > length || range.length > length - range.offset) {
-    return Fail(Error{ErrorCode::kInvalid, "the range is not the region's"});
+    return Fail(Error{ErrorCode::kInvalid, "the range does not lie within the region"});
   }
   if (range.length == 0) return {};
   const auto granted =
@@ -124,7 +124,8 @@ ErrorOr<void> Adapter::Advise(Key key, std::span<const Range> ranges, Advice adv
   }
   if (all_came) return {};
   return Fail(
-      Error{ErrorCode::kInvalid, "pages of the range are not mapped, or not with this right"});
+      Error{ErrorCode::kInvalid,
+            "pages of the range are not mapped, or not with the access that the advice needs"});
 }
 
 }  // namespace verbena::adapter

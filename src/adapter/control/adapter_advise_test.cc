@@ -39,7 +39,7 @@ class AdviseTest : public testing::Test {
   QueuePair& qb_ = node_.MakeQp(QpType::kRc);
 };
 
-TEST_F(AdviseTest, PagesThatWereBroughtAreNotWaitedFor) {
+TEST_F(AdviseTest, PrefetchedPagesAreNotWaitedFor) {
   Connect(node_, qa_, node_, qb_);
   EXPECT_EQ(Resident(), 0U);
   Succeed(Advise(kPage + 7, 3 * kPage, Advice::kPrefetch));
@@ -49,14 +49,14 @@ TEST_F(AdviseTest, PagesThatWereBroughtAreNotWaitedFor) {
   EXPECT_GT(RequestsOfAWrite(16 * kPage, kPage), 0U);
 }
 
-TEST_F(AdviseTest, WithoutWaitingTheyComeByThemselves) {
+TEST_F(AdviseTest, WithoutWaitThePagesArriveLater) {
   Succeed(Advise(0, 4 * kPage, Advice::kPrefetchWrite, false));
   for (const Time end = Now() + Seconds(20); Resident() < 4 && Now() < end;) {
   }
   EXPECT_EQ(Resident(), 4U);
 }
 
-TEST_F(AdviseTest, WithoutFaultsItLearnsWhatIsThere) {
+TEST_F(AdviseTest, NoFaultAdviceMapsThePresentPages) {
   Connect(node_, qa_, node_, qb_);
   Succeed(Advise(kHalf, 16 * kPage, Advice::kPrefetchWrite));
   node_.Fill(0, kPage, 1);
@@ -69,7 +69,7 @@ TEST_F(AdviseTest, WithoutFaultsItLearnsWhatIsThere) {
   EXPECT_GT(RequestsOfAWrite(3 * kPage, kPage), 0U);
 }
 
-TEST_F(AdviseTest, RefusesWhatIsNotTheRegions) {
+TEST_F(AdviseTest, RefusesRangesOutsideTheRegion) {
   const uint64_t size = node_.memory().size();
   for (const auto& [offset, length] : {std::pair{size, uint64_t{1}},
                                        {size - 1, uint64_t{2}},
@@ -93,7 +93,7 @@ TEST_F(AdviseTest, RefusesToWriteWhereTheProgramMayNot) {
   Succeed(advise(Advice::kPrefetch));
 }
 
-TEST_F(AdviseTest, SaysWhenAPageIsNotToBeHad) {
+TEST_F(AdviseTest, FailsIfAPageCannotBePagedIn) {
   node_.TakeAway(2 * kPage, kPage);
   EXPECT_FALSE(Advise(0, 4 * kPage, Advice::kPrefetch).has_value());
   Succeed(Advise(0, 4 * kPage, Advice::kPrefetch, false));

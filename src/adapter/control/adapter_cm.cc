@@ -10,8 +10,8 @@
 
 namespace verbena::adapter {
 
-// One call under the engine's lock, at the time of now; what it wants to be sent leaves. The body
-// gets the Gsi and the time.
+// Makes one call under the engine's lock, with the current time, and sends the resulting datagrams.
+// `call` gets the Gsi and the time.
 template <class Call>
 auto Adapter::CallGsi(Call call) -> decltype(call(std::declval<Gsi&>(), Time())) {
   if (const auto dead = Dead()) return Fail(*dead);
@@ -31,7 +31,7 @@ ErrorOr<CmEnd*> Adapter::CreateCmEnd(CmEventQueue& queue, PortSpace space, void*
       const EngineLock lock(impl_->engine);
       impl_->engine.UpdateMailbox();
     }
-    impl_->progress_thread.Arm();  // it watches the mailbox from now on
+    impl_->progress_thread.Arm();  // from now on it watches the mailbox
     impl_->wake.Signal();
   }
   return created;
@@ -60,7 +60,7 @@ ErrorOr<void> Adapter::Bind(CmEnd& end, const CmAddress& address, bool reuse_add
 }
 
 ErrorOr<void> Adapter::Listen(CmEnd& end, uint32_t backlog) {
-  auto listens = CallGsi([&](Gsi& gsi, Time) { return gsi.Listen(end, backlog); });
+  auto listens = CallGsi([&](Gsi& gsi, Time now) { return gsi.Listen(end, backlog, now); });
   if (!listens) return listens;
   const EngineLock lock(impl_->engine);
   impl_->engine.EnsureRocePort();

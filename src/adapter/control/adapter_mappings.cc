@@ -6,7 +6,7 @@
 
 #include "adapter/control/adapter.h"
 #include "adapter/control/impl.h"
-#include "odp/mappings.h"
+#include "base/mappings.h"
 
 namespace verbena::adapter {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr Access kNeedWritable =
     Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteAtomic | Access::kWindowBind;
 
-Error ErrorOf(const odp::Mappings::Lack& lack, bool for_write) {
+Error MappingError(const Mappings::Lack& lack, bool for_write) {
   const char* const what = !lack.is_mapped ? "mapped" : for_write ? "writable" : "readable";
   char text[80];
   std::snprintf(text, sizeof(text), "the memory at 0x%llx is not %s",
@@ -63,7 +63,7 @@ ErrorOr<void> Adapter::CheckMappings(const memory::RegionSpec& spec, const memor
   }
   if (!address) return {};
   const auto lack = impl_->mappings.Check(*address, spec.length, for_write);
-  if (lack) return Fail(ErrorOf(*lack, for_write));
+  if (lack) return Fail(MappingError(*lack, for_write));
   return {};
 }
 

@@ -47,7 +47,7 @@ TEST_F(AdapterMappingsTest, MemoryThatIsNotMappedIsRefused) {
   EXPECT_TRUE(Register(before).has_value()) << "it ends before the hole";
 }
 
-TEST_F(AdapterMappingsTest, MemoryThatIsNotWritableIsRefusedToThoseThatWrite) {
+TEST_F(AdapterMappingsTest, ReadOnlyMemoryIsRefusedForWriteAccess) {
   Protect(PROT_READ);
   ExpectFault(Register(Spec(kRead | Access::kLocalWrite)), "is not writable");
   ExpectFault(Register(Spec(kRead | Access::kWindowBind)), "is not writable");
@@ -59,7 +59,7 @@ TEST_F(AdapterMappingsTest, MemoryThatIsNotReadableIsRefused) {
   ExpectFault(Register(Spec(kRead)), "is not readable");
 }
 
-TEST_F(AdapterMappingsTest, OnDemandNothingIsAsked) {
+TEST_F(AdapterMappingsTest, OnDemandRegistrationChecksNoMappings) {
   Unmap();
   memory::RegionSpec spec = Spec(Access::kAll);
   spec.on_demand = true;
@@ -71,14 +71,14 @@ TEST_F(AdapterMappingsTest, OnDemandNothingIsAsked) {
   EXPECT_TRUE(everything.has_value()) << "all that there is, and will be";
 }
 
-TEST_F(AdapterMappingsTest, NoBytesNeedNoMapping) {
+TEST_F(AdapterMappingsTest, ARegionOfZeroBytesNeedsNoMapping) {
   Unmap();
   memory::RegionSpec spec = Spec(Access::kAll);
   spec.length = 0;
   EXPECT_TRUE(Register(spec).has_value());
 }
 
-TEST_F(AdapterMappingsTest, ARegionIsNotMovedToMemoryThatIsNotThere) {
+TEST_F(AdapterMappingsTest, ARegionIsNotMovedToUnmappedMemory) {
   memory::RegionSpec half = Spec(Access::kAll);
   half.length = 2 * kPage;
   const auto keys = Register(half);
@@ -89,7 +89,7 @@ TEST_F(AdapterMappingsTest, ARegionIsNotMovedToMemoryThatIsNotThere) {
   EXPECT_TRUE(node_.adapter().DeregisterRegion(keys->local).has_value()) << "it is as it was";
 }
 
-TEST_F(AdapterMappingsTest, ARegionIsNotWidenedToWhatMayNotBeWritten) {
+TEST_F(AdapterMappingsTest, WriteAccessIsNotAddedToReadOnlyMemory) {
   Protect(PROT_READ);
   const auto keys = Register(Spec(kRead));
   ASSERT_TRUE(keys.has_value());
@@ -103,7 +103,7 @@ TEST_F(AdapterMappingsTest, ARegionIsNotWidenedToWhatMayNotBeWritten) {
 }
 
 // As with pinned memory: mappings are checked at registration only.
-TEST_F(AdapterMappingsTest, ARegionThatGetsNoMoreRightsIsNotLookedAtAgain) {
+TEST_F(AdapterMappingsTest, ARegionThatGetsNoMoreRightsIsNotCheckedAgain) {
   const auto keys = Register(Spec(Access::kAll));
   ASSERT_TRUE(keys.has_value());
   Unmap();

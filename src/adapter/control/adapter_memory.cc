@@ -37,7 +37,8 @@ ErrorOr<BackingPlace> PlaceOf(const odp::ManagedPages& managed, const memory::Re
     for (const memory::PhysicalAddress page : list->pages) {
       const auto found = managed.Find(page.value(), list->page_shift.bytes());
       if (found && found->arena == nullptr) continue;
-      return Fail(Error{ErrorCode::kInvalid, "managed memory is registered in one piece only"});
+      return Fail(Error{ErrorCode::kInvalid,
+                        "managed memory must be registered as one range, not as a page list"});
     }
   }
   if (const auto* const shared = std::get_if<memory::SharedBacking>(&backing)) {
@@ -72,12 +73,30 @@ void FinishChange(odp::TakeoverMemory& takeover, Key key, const memory::RegionSp
 
 ErrorOr<odp::ManagedArena*> Adapter::MakeArena(const managed::ArenaOptions& options) {
   if (const auto dead = Dead()) return Fail(*dead);
-  return impl_->engine.paging.managed.Make(options);
+  const MutexLock registering(impl_->registering);
+  if (!impl_->takeover.FitsFloor(paging::kBudgetMin * options.granule.bytes())) {
+    return Fail(Error{ErrorCode::kLimit,
+                      "the minimum of the guest is too small for one more piece of managed memory "
+                      "(Options::guest_min)"});
+  }
+  const auto made = impl_->engine.paging.managed.Make(options);
+  if (made) impl_->takeover.Include(*made, options.budget);
+  return made;
+}
+
+ErrorOr<void> Adapter::SetBudget(odp::ManagedArena* arena, uint64_t bytes) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const MutexLock registering(impl_->registering);
+  impl_->takeover.SetLimit(arena, bytes);
+  return {};
 }
 
 ErrorOr<void> Adapter::Destroy(odp::ManagedArena* arena) {
   if (const auto dead = Dead()) return Fail(*dead);
-  return impl_->engine.paging.managed.Destroy(arena);
+  const MutexLock registering(impl_->registering);
+  auto destroyed = impl_->engine.paging.managed.Destroy(arena);
+  if (destroyed) impl_->takeover.Exclude(arena);
+  return destroyed;
 }
 
 ErrorOr<memory::PdId> Adapter::AllocatePd() {
@@ -93,9 +112,13 @@ ErrorOr<void> Adapter::DeallocatePd(memory::PdId pd) {
 }
 
 ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& spec,
-                                                    const memory::Backing& backing) {
+                                                    const memory::Backing& backing,
+                                                    const QuiesceTerms& terms) {
   if (const auto dead = Dead()) return Fail(*dead);
   const MutexLock registering(impl_->registering);
+  const auto word = impl_->guest_control.TakeWord(terms);
+  if (!word) return Fail(word.error());
+  Rollback taken([&] { impl_->guest_control.GiveWord(*word); });
   if (const auto ok = CheckMappings(spec, &backing, {}); !ok) return Fail(ok.error());
   const auto pinned = Pin(spec, &backing);
   if (!pinned) return Fail(pinned.error());
@@ -118,6 +141,10 @@ ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& sp
     if (made) static_cast<void>(End(made->local));
   });
   impl_->takeover.Settle(spec, backing, made);
+  if (made) {
+    impl_->guest_control.Attach(made->local, terms, *word);
+    taken.Keep();
+  }
   FinishPin(*pinned, made);
   registered.Keep();
   pin.Keep();
@@ -128,6 +155,7 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     Key key, const memory::RegionSpec& spec, const std::optional<memory::Backing>& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
   const MutexLock registering(impl_->registering);
+  impl_->guest_control.EndQuiesce(key);
   const memory::Backing* const moved = backing ? &*backing : nullptr;
   if (const auto ok = CheckMappings(spec, moved, key); !ok) return Fail(ok.error());
   const auto pinned = Pin(spec, moved);
@@ -157,6 +185,7 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     return keys;
   }();
   pin.Keep();
+  if (made) impl_->guest_control.Rekey(key, made->local);
   if (made) backing ? impl_->pinned.Release(key) : impl_->pinned.Rekey(key, made->local);
   FinishChange(impl_->takeover, key, spec, backing, made);
   FinishPin(*pinned, made);
@@ -172,6 +201,7 @@ ErrorOr<void> Adapter::DeregisterRegion(Key key) {
 // REQUIRES: `registering` is held. The analysis cannot check it, because Impl is not complete in
 // the header.
 ErrorOr<void> Adapter::End(Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  impl_->guest_control.EndQuiesce(key);
   const auto ended = [&] {
     const EngineLock lock(impl_->engine);
     impl_->engine.ReadClock();
@@ -179,6 +209,7 @@ ErrorOr<void> Adapter::End(Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
     if (deregistered) impl_->engine.paging.managed.Release(key);
     return deregistered;
   }();
+  if (ended) impl_->guest_control.Release(key);
   if (ended) impl_->pinned.Release(key);
   if (ended) impl_->takeover.OnRegionEnded(key);
   return ended;

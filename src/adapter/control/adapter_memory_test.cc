@@ -56,13 +56,13 @@ TEST_F(AdapterMemoryTest, RegistrationTouchesNoPage) {
   EXPECT_TRUE(std::ranges::all_of(present, [](unsigned char page) { return (page & 1) == 0; }));
 }
 
-TEST_F(AdapterMemoryTest, LocalMemoryThatIsUnmappedIsAnError) {
+TEST_F(AdapterMemoryTest, UnmappedLocalMemoryIsAnError) {
   a_.TakeAway(8'192, 4'096);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 16'384)),
             CompletionStatus::kLocalProtectionError);
 }
 
-TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
+TEST_F(AdapterMemoryTest, UnmappedMemoryThatTheTablesMarkPresentIsAnErrorAndMarkedAbsent) {
   a_.Fill(0, 16'384, 1);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 16'384)),
             CompletionStatus::kSuccess);
@@ -85,7 +85,7 @@ TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
   EXPECT_GT(a_.adapter().Query()->port.page_requests, requests);
 }
 
-TEST_F(AdapterMemoryTest, MemoryThatComesBackInTimeIsUsedOn) {
+TEST_F(AdapterMemoryTest, MemoryThatIsMappedAgainInTimeIsUsed) {
   // The tables of both sides say that the pages are present; the pages go and come back while
   // messages are in flight.
   a_.Fill(0, 65'536, 1);
@@ -105,7 +105,7 @@ TEST_F(AdapterMemoryTest, MemoryThatComesBackInTimeIsUsedOn) {
 }
 
 // The reply to a read loses its pages at the responder; other queue pairs continue.
-TEST_F(AdapterMemoryTest, AReadOfMemoryThatWentUnderTheTablesIsARemoteError) {
+TEST_F(AdapterMemoryTest, AReadOfUnmappedMemoryThatTheTablesMarkPresentIsARemoteError) {
   QueuePair& other_a = a_.MakeQp(QpType::kRc);
   QueuePair& other_b = b_.MakeQp(QpType::kRc);
   Connect(a_, other_a, b_, other_b);
@@ -120,7 +120,7 @@ TEST_F(AdapterMemoryTest, AReadOfMemoryThatWentUnderTheTablesIsARemoteError) {
   EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
 }
 
-TEST_F(AdapterMemoryTest, RemoteMemoryThatIsUnmappedIsARemoteError) {
+TEST_F(AdapterMemoryTest, UnmappedRemoteMemoryIsARemoteError) {
   b_.TakeAway(0, 4'096);
   const CompletionStatus status =
       Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 64));
@@ -130,7 +130,7 @@ TEST_F(AdapterMemoryTest, RemoteMemoryThatIsUnmappedIsARemoteError) {
 }
 
 // The system takes pages without notice; a probe detects it, and the next access requests them.
-TEST_F(AdapterMemoryTest, PagesThatWentWithoutAWordAreForgotten) {
+TEST_F(AdapterMemoryTest, TheResidencyScanInvalidatesPagesThatLeft) {
   constexpr uint64_t kLength = 65'536;
   ASSERT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, kLength)),
             CompletionStatus::kSuccess);
@@ -145,7 +145,7 @@ TEST_F(AdapterMemoryTest, PagesThatWentWithoutAWordAreForgotten) {
   EXPECT_GT(b_.adapter().Query()->port.page_requests, requests);
 }
 
-TEST_F(AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn) {
+TEST_F(AdapterMemoryTest, PinnedRegionsArePresentFromTheFirstAccess) {
   AdapterOptions options = TestOptions();
   options.pin = true;
   TestNode c("127.0.0.1", 65'536, options);
@@ -164,7 +164,7 @@ TEST_F(AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn) {
   EXPECT_EQ(madvise(c.memory().data(), 65'536, MADV_DONTNEED), 0) << "still locked";
 }
 
-TEST_F(AdapterMemoryTest, KeysAreCheckedAndEnd) {
+TEST_F(AdapterMemoryTest, KeysAreCheckedAndInvalidAfterDeregistration) {
   const auto narrow = b_.Register(Access::kLocalRead | Access::kRemoteRead);
   ASSERT_TRUE(narrow.has_value());
   const RemoteAddress remote{b_.AddressOf(0), narrow->remote};
@@ -201,7 +201,7 @@ TEST_F(AdapterMemoryTest, AWindowIsBoundUsedAndDeallocated) {
   Succeed(b_.adapter().DeallocateWindow(key));
 }
 
-TEST_F(AdapterMemoryTest, AnImplicitRegionIsAllOfTheProcess) {
+TEST_F(AdapterMemoryTest, AnImplicitRegionCoversTheWholeProcess) {
   const auto keys = b_.adapter().RegisterRegion(
       {.pd = b_.pd(), .start = {}, .length = ~uint64_t{0}, .rights = Access::kAll},
       memory::AddressSpaceBacking{});
@@ -282,7 +282,7 @@ class UnreliableMemoryTest : public testing::TestWithParam<QpType> {
 };
 INSTANTIATE_TEST_SUITE_P(Both, UnreliableMemoryTest, testing::Values(QpType::kUc, QpType::kUd));
 
-TEST_P(UnreliableMemoryTest, MemoryThatIsGoneFailsTheSendAndNoMore) {
+TEST_P(UnreliableMemoryTest, UnmappedMemoryFailsOnlyTheSend) {
   ASSERT_EQ(Send(), CompletionStatus::kSuccess);
   a_.TakeAway(0, 4'096);
   EXPECT_EQ(Send(), CompletionStatus::kLocalProtectionError);
@@ -295,7 +295,7 @@ TEST_P(UnreliableMemoryTest, MemoryThatIsGoneFailsTheSendAndNoMore) {
   EXPECT_EQ(Send(), CompletionStatus::kSuccess);
 }
 
-TEST_P(UnreliableMemoryTest, OtherMemoryInItsPlaceIsSent) {
+TEST_P(UnreliableMemoryTest, MemoryMappedInItsPlaceIsSent) {
   b_.Fill(0, 2'000, 1);
   PostReceive(b_, to_, 1, b_.Bytes(0, 2'000));
   PostReceive(b_, to_, 2, b_.Bytes(0, 2'000));

@@ -21,8 +21,6 @@ namespace {
 
 using transport::QpAttribute;
 
-Error Invalid(std::string text) { return {ErrorCode::kInvalid, std::move(text)}; }
-
 ErrorOr<void> CheckLimits(const queue::WorkQueueLimits& wanted, const AdapterOptions& options) {
   if (wanted.capacity > options.queue_depth_max) {
     return Fail(LimitError(options.queue_depth_max, "elements of a queue", "queue_depth_max"));
@@ -50,8 +48,8 @@ QpContext QpContextOf(const AdapterOptions& options, const transport::AddressHan
 }
 
 // The largest payload of a datagram on this path, as far as the system knows it.
-uint32_t PayloadMaxOf(const AddressVector& way) {
-  const auto mtu = Adapter::LargestMtu(way);
+uint32_t PayloadMaxOf(const AddressVector& vector) {
+  const auto mtu = Adapter::LargestMtu(vector);
   return BytesOf(mtu ? *mtu : PathMtu::k4096);
 }
 
@@ -86,13 +84,13 @@ QpInit Completed(QpInit spec) {
 
 ErrorOr<void> Adapter::CheckSpec(const QpInit& spec) const {
   if (spec.type == QpType::kXrcReceive && spec.xrc_domain == nullptr) {
-    return Fail(Invalid("the receiving end of an extended connection needs an XRC domain"));
+    return Fail(InvalidError("the receiving end of an extended connection needs an XRC domain"));
   }
   if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
-    return Fail(Invalid("a queue pair needs a completion queue for each of its queues"));
+    return Fail(InvalidError("a queue pair needs a completion queue for each of its queues"));
   }
   if (spec.srq != nullptr && spec.srq->tags() != nullptr && spec.type != QpType::kRc) {
-    return Fail(Invalid("tags are matched for reliable connections only"));
+    return Fail(InvalidError("tag matching needs a queue pair of type RC"));
   }
   if (const auto ok = CheckLimits(spec.send, impl_->options); !ok) return ok;
   return CheckLimits(spec.receive, impl_->options);
@@ -106,7 +104,7 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpInit& wanted) {
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   if (engine.memory.domains.Find(spec.pd) == nullptr) {
-    return Fail(Invalid("no such protection domain"));
+    return Fail(InvalidError("no such protection domain"));
   }
   const auto number = NextNumber(engine, impl_->options, impl_->progress_thread);
   if (!number) return Fail(number.error());
@@ -201,12 +199,12 @@ ErrorOr<QpStatus> Adapter::Query(QueuePair& qp) {
 ErrorOr<AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd, const AddressVector& wanted,
                                                       PathMtu port_mtu) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const AddressVector way = Resolved(wanted);
-  const uint32_t payload_max = std::min(PayloadMaxOf(way), BytesOf(port_mtu));
+  const AddressVector vector = Resolved(wanted);
+  const uint32_t payload_max = std::min(PayloadMaxOf(vector), BytesOf(port_mtu));
   const EngineLock lock(impl_->engine);
   if (impl_->engine.memory.domains.Find(pd) == nullptr)
-    return Fail(Invalid("no such protection domain"));
-  const auto path = impl_->engine.paths.Add(way);
+    return Fail(InvalidError("no such protection domain"));
+  const auto path = impl_->engine.paths.Add(vector);
   if (!path) return Fail(path.error());
   AddressHandleId id;
   do {
@@ -227,7 +225,7 @@ ErrorOr<void> Adapter::DestroyAddressHandle(AddressHandleId handle) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(impl_->engine);
   const auto found = impl_->handles.find(handle);
-  if (found == impl_->handles.end()) return Fail(Invalid("no such address handle"));
+  if (found == impl_->handles.end()) return Fail(InvalidError("no such address handle"));
   impl_->engine.handles.Remove(handle);
   impl_->engine.paths.Remove(found->second.path);
   impl_->engine.memory.domains.DropUser(found->second.pd);
@@ -237,7 +235,8 @@ ErrorOr<void> Adapter::DestroyAddressHandle(AddressHandleId handle) {
 
 ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const IpAddress& gid) {
   if (const auto dead = Dead()) return Fail(*dead);
-  if (qp.spec().type != QpType::kUd) return Fail(Invalid("only datagrams go to groups"));
+  if (qp.spec().type != QpType::kUd)
+    return Fail(InvalidError("only a queue pair of type UD can join a multicast group"));
   const IpAddress group = GroupAddress(gid);
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
@@ -245,7 +244,7 @@ ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const IpAddress& gid) {
   if (!endpoint) return Fail(endpoint.error());
   const bool is_first = engine.groups.MembersOf(group).empty();
   const auto attached = engine.groups.Attach(group, qp.number());
-  if (!attached) return Fail(Invalid(NameOf(attached.error())));
+  if (!attached) return Fail(InvalidError(NameOf(attached.error())));
   if (!is_first) return {};
   Rollback member([&]() VERBENA_UNDER_CALLERS_LOCK {
     static_cast<void>(engine.groups.Detach(group, qp.number()));
@@ -261,7 +260,7 @@ ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const IpAddress& gid) {
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const auto detached = engine.groups.Detach(group, qp.number());
-  if (!detached) return Fail(Invalid(NameOf(detached.error())));
+  if (!detached) return Fail(InvalidError(NameOf(detached.error())));
   if (engine.groups.MembersOf(group).empty()) {
     // If there is no memory, the socket stays in the group, and receives what no queue pair
     // accepts.

@@ -48,7 +48,7 @@ class TrafficTest : public testing::TestWithParam<Place> {
   TestNode b_{GetParam().b, uint64_t{1} << 20, MakeOptions()};
 };
 
-TEST_P(TrafficTest, ReliableConnectionDoesEverything) {
+TEST_P(TrafficTest, ReliableConnectionReadsAndWritesAnyLength) {
   QueuePair& qa = a().MakeQp(QpType::kRc);
   QueuePair& qb = b().MakeQp(QpType::kRc);
   Connect(a(), qa, b(), qb);
@@ -170,7 +170,7 @@ TEST_P(TrafficTest, UnreliableDatagramsCarryTheirOrigin) {
   EXPECT_FALSE(a().adapter().DestroyAddressHandle(*handle).has_value());
 }
 
-TEST_P(TrafficTest, TheShortCutMeetsNoSocket) {
+TEST_P(TrafficTest, LoopbackUsesNoSocket) {
   QueuePair& qa = a().MakeQp(QpType::kRc);
   QueuePair& qb = b().MakeQp(QpType::kRc);
   Connect(a(), qa, b(), qb);
@@ -216,7 +216,7 @@ TEST_F(QpControlTest, NumbersCarryTheEndpointAndStatesAreReported) {
   EXPECT_FALSE(report->path.has_value());
 }
 
-TEST_F(QpControlTest, AResetGivesThePathBack) {
+TEST_F(QpControlTest, AResetReleasesThePath) {
   AdapterOptions options = TestOptions();
   options.paths_max = 1;
   TestNode node("127.0.0.1", 4'096, options);
@@ -231,7 +231,7 @@ TEST_F(QpControlTest, AResetGivesThePathBack) {
   }
 }
 
-TEST_F(QpControlTest, RefusesWhatTheTableOfTransitionsDoes) {
+TEST_F(QpControlTest, RefusesInvalidStateTransitions) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   const auto early = ToRts(a_, qa);
   ASSERT_FALSE(early.has_value());
@@ -240,7 +240,7 @@ TEST_F(QpControlTest, RefusesWhatTheTableOfTransitionsDoes) {
   EXPECT_EQ(a_.adapter().Query(qa)->state, QpState::kReset);
 }
 
-TEST_F(QpControlTest, TakesNoSendsBeforeItIsReady) {
+TEST_F(QpControlTest, RefusesSendsBeforeRts) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   const queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1);
   EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), PostReason::kSendsNeedRts);
@@ -250,14 +250,14 @@ TEST_F(QpControlTest, TakesNoSendsBeforeItIsReady) {
   EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), PostReason::kSendsNeedRts);
 }
 
-TEST_F(QpControlTest, AQueueHasItsDepth) {
+TEST_F(QpControlTest, AQueueRefusesMoreThanItsDepth) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   Succeed(ToInit(a_, qa));
   for (int i = 0; i < 64; ++i) ASSERT_TRUE(a_.adapter().PostReceive(qa, {}).has_value());
   EXPECT_EQ(a_.adapter().PostReceive(qa, {}).error(), PostReason::kQueueFull);
 }
 
-TEST_F(QpControlTest, ErrorFlushesWhatWasAndWhatWillBePosted) {
+TEST_F(QpControlTest, ErrorFlushesPostedAndLaterRequests) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   Succeed(ToInit(a_, qa));
   ASSERT_TRUE(a_.adapter().PostReceive(qa, {.wqe = {.id = WrId(1)}}).has_value());
@@ -275,7 +275,7 @@ TEST_F(QpControlTest, ErrorFlushesWhatWasAndWhatWillBePosted) {
 }
 
 // Through a whole connection, back to RESET, and through another connection.
-TEST_F(QpControlTest, ResetForgetsEverything) {
+TEST_F(QpControlTest, ResetClearsAllState) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   for (uint64_t round = 1; round <= 3; ++round) {
@@ -296,7 +296,7 @@ TEST_F(QpControlTest, ResetForgetsEverything) {
   }
 }
 
-TEST_F(QpControlTest, WhatIsInUseIsNotDestroyed) {
+TEST_F(QpControlTest, ObjectsInUseAreNotDestroyed) {
   QueuePair& qa = a_.MakeQp(QpType::kUd);
   EXPECT_EQ(a_.adapter().Destroy(&a_.cq()).error().code, ErrorCode::kInUse);
   EXPECT_EQ(a_.adapter().DeallocatePd(a_.pd()).error().code, ErrorCode::kInUse);
@@ -309,7 +309,7 @@ TEST_F(QpControlTest, WhatIsInUseIsNotDestroyed) {
   Succeed(a_.adapter().Destroy(&a_.cq()));
 }
 
-TEST_F(QpControlTest, LimitsAreSaidInWords) {
+TEST_F(QpControlTest, ErrorsNameTheLimit) {
   AdapterOptions options = TestOptions();
   options.qps_max = 1;
   TestNode small("127.0.0.1", 4'096, options);
@@ -326,7 +326,7 @@ TEST_F(QpControlTest, LimitsAreSaidInWords) {
   EXPECT_EQ(small.adapter().CreateQp(incomplete).error().code, ErrorCode::kInvalid);
 }
 
-TEST_F(QpControlTest, APeerThatIsGoneIsNoticed) {
+TEST_F(QpControlTest, RetriesToADeadPeerFail) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb, {.timeout = 10, .retry_count = 2});  // 4.2 ms, three tries
@@ -352,7 +352,7 @@ TEST_F(QpControlTest, TimersRunWhileNoThreadPolls) {
   EXPECT_EQ(a_.cq().size(), 1U);
 }
 
-TEST_F(QpControlTest, DestroyWhileTrafficFlows) {
+TEST_F(QpControlTest, AQueuePairCanBeDestroyedDuringTraffic) {
   for (int round = 0; round < 20; ++round) {
     QueuePair& qa = a_.MakeQp(QpType::kRc);
     QueuePair& qb = b_.MakeQp(QpType::kRc);
@@ -370,7 +370,7 @@ TEST_F(QpControlTest, DestroyWhileTrafficFlows) {
 }
 
 // No request is left behind, so everything can be destroyed.
-TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
+TEST_F(QpControlTest, SharedReceiveQueueGetsBackTakenRequests) {
   Srq* const srq = *b_.adapter().CreateSrq(b_.pd(), 4, 1, &b_.events());
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QpInit spec = b_.Spec(QpType::kRc);
@@ -404,7 +404,7 @@ TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   Succeed(b_.adapter().Destroy(srq));
 }
 
-TEST(AdapterEventsTest, ADestroyedQueuePairTakesItsEventsWithIt) {
+TEST(AdapterEventsTest, DestroyingAQueuePairDropsItsEvents) {
   TestNode node("127.0.0.1");
   QueuePair& gone = node.MakeQp(QpType::kRc);
   QueuePair& stays = node.MakeQp(QpType::kRc);

@@ -12,7 +12,6 @@ namespace {
 Error InUse(const char* what) {
   return {ErrorCode::kInUse, std::string(what) + " is still in use"};
 }
-Error Invalid(const char* text) { return {ErrorCode::kInvalid, text}; }
 
 }  // namespace
 
@@ -57,7 +56,7 @@ ErrorOr<void> Adapter::Destroy(EventQueue* events) {
 
 ErrorOr<Cq*> Adapter::CreateCq(size_t capacity, CompletionChannel* channel, EventQueue* events) {
   if (const auto dead = Dead()) return Fail(*dead);
-  if (capacity == 0) return Fail(Invalid("a completion queue of no entries"));
+  if (capacity == 0) return Fail(InvalidError("a completion queue needs at least 1 entry, not 0"));
   if (capacity > impl_->options.completion_depth_max) {
     return Fail(LimitError(impl_->options.completion_depth_max, "completions in a queue",
                            "completion_depth_max"));
@@ -85,13 +84,19 @@ ErrorOr<void> Adapter::Destroy(Cq* cq) {
 
 ErrorOr<void> Adapter::Resize(Cq& cq, size_t capacity) {
   if (const auto dead = Dead()) return Fail(*dead);
-  if (capacity == 0) return Fail(Invalid("a completion queue of no entries"));
+  if (capacity == 0) return Fail(InvalidError("a completion queue needs at least 1 entry, not 0"));
   if (capacity > impl_->options.completion_depth_max) {
     return Fail(LimitError(impl_->options.completion_depth_max, "completions in a queue",
                            "completion_depth_max"));
   }
   const EngineLock lock(impl_->engine);
-  if (!cq.Resize(capacity)) return Fail(Invalid("there are more completions than that, or lost"));
+  if (const auto resized = cq.Resize(capacity); !resized) {
+    return Fail(InvalidError(resized.error() == queue::CqError::kOverflow
+                                 ? "cannot resize a completion queue that has overflowed"
+                                 : "cannot shrink the completion queue to " +
+                                       std::to_string(capacity) +
+                                       " entries: more completions are waiting"));
+  }
   return {};
 }
 
@@ -107,7 +112,8 @@ ErrorOr<void> Adapter::SetModeration(Cq& cq, uint32_t count, Duration period) {
 
 ErrorOr<void> Adapter::CheckSrqSize(uint32_t capacity, uint32_t sges) const {
   const AdapterOptions& options = impl_->options;
-  if (capacity == 0) return Fail(Invalid("a shared receive queue of no elements"));
+  if (capacity == 0)
+    return Fail(InvalidError("a shared receive queue needs at least 1 element, not 0"));
   if (capacity > options.queue_depth_max) {
     return Fail(LimitError(options.queue_depth_max, "elements of a queue", "queue_depth_max"));
   }
@@ -123,7 +129,7 @@ ErrorOr<Srq*> Adapter::AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
                               const XrcMembership& xrc,
                               const TagMatching& matching) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   memory::ProtectionDomains& domains = impl_->engine.memory.domains;
-  if (domains.Find(pd) == nullptr) return Fail(Invalid("no such protection domain"));
+  if (domains.Find(pd) == nullptr) return Fail(InvalidError("no such protection domain"));
   Srq* const srq = impl_->srqs.Add(capacity, sges, pd, events, xrc, matching);
   if (srq == nullptr) {
     return Fail(LimitError(impl_->srqs.limit(), "shared receive queues", "srqs_max"));
@@ -164,7 +170,8 @@ ErrorOr<Srq*> Adapter::CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity, 
                                     uint32_t tags_max) {
   if (const auto dead = Dead()) return Fail(*dead);
   if (const auto ok = CheckSrqSize(capacity, sges); !ok) return Fail(ok.error());
-  if (tags_max == 0) return Fail(Invalid("a tag matching queue of no tags"));
+  if (tags_max == 0)
+    return Fail(InvalidError("a tag matching queue needs room for at least 1 tag, not 0"));
   const uint32_t limit = impl_->options.tags_max;
   if (tags_max > limit) return Fail(LimitError(limit, "tagged receives", "tags_max"));
   const EngineLock lock(impl_->engine);
@@ -175,12 +182,13 @@ ErrorOr<Srq*> Adapter::CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity, 
 
 ErrorOr<TagHandle> Adapter::ChangeTags(Srq& srq, const TagOperation& operation) {
   if (const auto dead = Dead()) return Fail(*dead);
-  if (srq.tags() == nullptr) return Fail(Invalid("this queue matches no tags"));
+  if (srq.tags() == nullptr)
+    return Fail(InvalidError("the shared receive queue was not created with tag matching"));
   const EngineLock lock(impl_->engine);
   const auto changed = impl_->engine.ChangeTags(srq, operation);
   if (changed) return *changed;
   if (changed.error() == queue::TagMatcher::AddError::kTooManySges) {
-    return Fail(Invalid("more scatter/gather elements than the queue has room for"));
+    return Fail(InvalidError("more scatter/gather elements than the queue was created with"));
   }
   return Fail(LimitError(srq.tags()->capacity(), "tagged receives of this queue", "tags_max"));
 }
@@ -227,13 +235,21 @@ ErrorOr<void> Adapter::Resize(Srq& srq, uint32_t capacity) {
   const uint32_t limit = impl_->options.queue_depth_max;
   if (capacity > limit) return Fail(LimitError(limit, "elements of a queue", "queue_depth_max"));
   const EngineLock lock(impl_->engine);
-  if (!srq.Resize(capacity)) return Fail(Invalid("there are more elements than that"));
+  if (!srq.Resize(capacity)) {
+    return Fail(InvalidError("cannot shrink the shared receive queue to " +
+                             std::to_string(capacity) +
+                             " elements: more receives are posted or in progress"));
+  }
   return {};
 }
 
 ErrorOr<void> Adapter::SetLimit(Srq& srq, uint32_t limit) {
   if (const auto dead = Dead()) return Fail(*dead);
-  if (limit > srq.capacity()) return Fail(Invalid("the limit is beyond the queue"));
+  if (limit > srq.capacity()) {
+    return Fail(InvalidError("a limit of " + std::to_string(limit) +
+                             " is more than the capacity of " + std::to_string(srq.capacity()) +
+                             " elements"));
+  }
   srq.SetLimit(limit);
   return {};
 }

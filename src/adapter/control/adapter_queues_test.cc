@@ -21,7 +21,7 @@ class AdapterQueuesTest : public testing::Test {
   TestNode a_{"127.0.0.1"};
 };
 
-TEST_F(AdapterQueuesTest, AChannelIsThereAsLongAsItsQueues) {
+TEST_F(AdapterQueuesTest, AChannelIsInUseWhileItHasQueues) {
   CompletionChannel* const channel = *adapter().CreateChannel();
   Cq* const cq = *adapter().CreateCq(10, channel);
   EXPECT_EQ(cq->channel(), channel);
@@ -158,7 +158,7 @@ TEST_F(AdapterQueuesTest, AnOverflowIsReportedOnceAndEndsTheQueuePair) {
 }
 
 // Two contexts of one adapter: each gets the events of its own objects.
-TEST_F(AdapterQueuesTest, AnEventGoesToTheQueueThatItsObjectNames) {
+TEST_F(AdapterQueuesTest, AnEventGoesToTheQueueOfItsObject) {
   EventQueue* const others = *adapter().CreateEventQueue();
   fcntl(others->fd(), F_SETFL, O_NONBLOCK);
   fcntl(a_.events().fd(), F_SETFL, O_NONBLOCK);

@@ -32,7 +32,7 @@ class AdapterTest : public testing::Test {
   TestNode a_{"127.0.0.1"}, b_{"127.0.0.1"};
 };
 
-TEST_F(AdapterTest, SaysWhenItsPortIsTaken) {
+TEST_F(AdapterTest, OpenFailsIfThePortIsTaken) {
   AdapterOptions options = TestOptions();
   options.strict = true;
   const auto strict = Adapter::Open(options);
@@ -42,7 +42,7 @@ TEST_F(AdapterTest, SaysWhenItsPortIsTaken) {
       << strict.error().text;
 }
 
-TEST_F(AdapterTest, KnowsTheMachine) {
+TEST_F(AdapterTest, ListsTheAddressesOfTheMachine) {
   const auto addresses = Adapter::LocalAddresses();
   ASSERT_TRUE(addresses.has_value());
   EXPECT_FALSE(addresses->empty());
@@ -90,7 +90,7 @@ TEST_F(AdapterTest, OneSidedRequestsAreServedWhileNoThreadPolls) {
   EXPECT_TRUE(a_.Holds(0, 100'000, 7));
 }
 
-TEST_F(AdapterTest, AThousandIdleConnectionsCostNothing) {
+TEST_F(AdapterTest, AThousandIdleConnectionsCauseNoWakeUps) {
   constexpr int kQps = 1'000;
   std::vector<std::pair<QueuePair*, QueuePair*>> pairs;
   for (int i = 0; i < kQps; ++i) {
@@ -116,7 +116,7 @@ TEST_F(AdapterTest, AThousandIdleConnectionsCostNothing) {
   EXPECT_LT(cost, Milliseconds(10));
 }
 
-TEST_F(AdapterTest, AFloodOfNoiseIsCountedAndDropped) {
+TEST_F(AdapterTest, RandomDatagramsAreCountedAndDropped) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb);
@@ -157,7 +157,7 @@ TEST_F(AdapterTest, AFloodOfNoiseIsCountedAndDropped) {
 }
 
 // A child may use its copy, and the parent is not affected.
-TEST_F(AdapterTest, AChildDisturbsNoOther) {
+TEST_F(AdapterTest, AForkedChildDoesNotDisturbItsParent) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb);
@@ -194,7 +194,7 @@ TEST_F(AdapterTest, AChildDisturbsNoOther) {
   EXPECT_EQ(a_.Wait()->status, CompletionStatus::kSuccess);
 }
 
-TEST_F(AdapterTest, ClosesInTheMiddleOfEverything) {
+TEST_F(AdapterTest, ClosesWhileRequestsAreOutstanding) {
   for (int i = 0; i < 5; ++i) {
     TestNode node("127.0.0.1");
     QueuePair& qa = node.MakeQp(QpType::kRc);

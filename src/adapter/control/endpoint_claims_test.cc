@@ -105,7 +105,7 @@ TEST(EndpointClaims, AProcessHasAHundredThousandQueuePairs) {
   EXPECT_TRUE(node.Holds(8'192, 4'096, 7));
 }
 
-TEST(EndpointClaims, TheLimitOfQueuePairsHasWords) {
+TEST(EndpointClaims, TheErrorNamesTheLimitOfQueuePairs) {
   AdapterOptions options = TestOptions();
   options.qps_max = 1;
   TestNode node("127.0.0.1", 4'096, options);
@@ -143,7 +143,7 @@ TEST(EndpointClaims, StrictModeHasMoreNumbersAtTheSameEndpoint) {
   EXPECT_NE(EndpointOf(qp->number()), node.adapter().endpoint());
 }
 
-TEST(EndpointClaims, TheSeedDecidesTheIdentity) {
+TEST(EndpointClaims, TheSeedDeterminesEndpointAndNumbers) {
   AdapterOptions options = TestOptions();
   options.identity_seed = 7;
   const auto first_number = [&] {

@@ -18,7 +18,7 @@ bool InChild(Fn fn) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST(ForkGuard, KnowsTheChild) {
+TEST(ForkGuard, RecognizesAChild) {
   const ErrorOr<ForkGuard> guard = ForkGuard::Make();
   ASSERT_TRUE(guard.has_value());
   EXPECT_FALSE(guard->is_child());
@@ -26,7 +26,7 @@ TEST(ForkGuard, KnowsTheChild) {
   EXPECT_FALSE(guard->is_child());
 }
 
-TEST(ForkGuard, ThatIsMadeInTheChildIsAtHomeThere) {
+TEST(ForkGuard, AGuardOfTheChildIsNotForkedThere) {
   EXPECT_TRUE(InChild([] {
     const ErrorOr<ForkGuard> guard = ForkGuard::Make();
     return guard.has_value() && !guard->is_child();

@@ -80,7 +80,7 @@ void Send(TestNode& from, QueuePair& qp, uint8_t seed) {
 
 // The successor has the endpoint, the queue pair number and the sequence numbers of the dead
 // process; its peer is another process on the same machine.
-void ExpectNothingForTheDead(QpType type) {
+void ExpectNoPacketReachesTheSuccessor(QpType type) {
   const AdapterOptions identity = Seeded(7);
   DoomedProcess dead(identity);
   TestNode stale(kAddress, 4'096, Seeded(8));
@@ -114,11 +114,13 @@ void ExpectNothingForTheDead(QpType type) {
   EXPECT_TRUE(successor.Holds(0, kMessage, 0x55));
 }
 
-TEST(IdentityProcesses, WhatIsSentToADeadProcessDoesNotReachItsSuccessor) {
-  ExpectNothingForTheDead(QpType::kRc);
+TEST(IdentityProcesses, RcPacketsToADeadProcessDoNotReachItsSuccessor) {
+  ExpectNoPacketReachesTheSuccessor(QpType::kRc);
 }
 
-TEST(IdentityProcesses, NorDoesWhatIsSentUnreliably) { ExpectNothingForTheDead(QpType::kUc); }
+TEST(IdentityProcesses, UcPacketsToADeadProcessDoNotReachItsSuccessor) {
+  ExpectNoPacketReachesTheSuccessor(QpType::kUc);
+}
 
 // Sends empty messages with a correct ICRC, with each sequence number from `first` on.
 [[noreturn]] void Sweep(uint16_t to_port, QpNumber to, Psn first, uint32_t count) {

@@ -11,8 +11,8 @@
 #include "adapter/loop/stuck_watch.h"
 #include "adapter/objects/object_set.h"
 #include "adapter/objects/xrc_domain.h"
+#include "base/mappings.h"
 #include "base/mutex.h"
-#include "odp/mappings.h"
 #include "odp/pager.h"
 #include "odp/pinned_memory.h"
 #include "odp/takeover_memory.h"
@@ -23,7 +23,7 @@ namespace verbena::adapter {
 // Threads are constructed last and destroyed first.
 struct Adapter::Impl {
   Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_file, EventFile notice_file,
-       std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, Alarm stuck_alarm,
+       EventFile guest_file, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, Alarm stuck_alarm,
        std::unique_ptr<Trace> trace);
 
   const AdapterOptions options;
@@ -31,17 +31,18 @@ struct Adapter::Impl {
   const EventFile wake;    // of the progress thread
   const EventFile notice;  // of a thread that waits for a completion event
   AsyncEvents events;
-  std::string page_events_warning;                     // for the user; empty after it was returned
-  const std::unique_ptr<odp::PageEvents> page_events;  // nullptr: none
+  std::string page_events_warning;                // for the user; empty after it was returned
+  const std::unique_ptr<PageEvents> page_events;  // nullptr: none
   const SystemClock clock;
   fabric::SystemAddresses addresses;
   odp::Pager pager;
-  const odp::Mappings mappings;
+  const Mappings mappings;
   odp::PinnedMemory pinned;
   Engine engine;
   // Held by calls that register and deregister, from start to end.
   Mutex registering VERBENA_ACQUIRED_BEFORE(engine);
   odp::TakeoverMemory takeover VERBENA_GUARDED_BY(registering);
+  GuestControl guest_control;
 
   // Under the engine's lock.
   memory::ConsumerId consumer;  // this process

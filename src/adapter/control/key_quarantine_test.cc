@@ -32,7 +32,7 @@ int UseUpSlots(TestNode& node) {
   return kKeysMax + 1;
 }
 
-TEST(KeyQuarantine, SlotsComeBackWhenItEnds) {
+TEST(KeyQuarantine, SlotsAreReusedAfterTheQuarantine) {
   TestNode node("127.0.0.1", 4'096, SmallTable(Milliseconds(500)));
   ASSERT_LE(UseUpSlots(node), kKeysMax);
   EXPECT_FALSE(node.adapter().AllocateWindow(node.pd(), WindowType::k1).has_value());
@@ -41,7 +41,7 @@ TEST(KeyQuarantine, SlotsComeBackWhenItEnds) {
   EXPECT_GT(UseUpSlots(node), 0) << "and those of the other slots";
 }
 
-TEST(KeyQuarantine, SlotsStayAwayUntilItEnds) {
+TEST(KeyQuarantine, SlotsAreNotReusedDuringTheQuarantine) {
   TestNode node("127.0.0.1", 4'096, SmallTable(Seconds(3'600)));
   ASSERT_LE(UseUpSlots(node), kKeysMax);
   std::this_thread::sleep_for(std::chrono::milliseconds(600));

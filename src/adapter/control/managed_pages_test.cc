@@ -71,7 +71,7 @@ class ManagedPagesTest : public testing::Test {
   QueuePair& qb_ = node_.MakeQp(QpType::kRc);
 };
 
-TEST_F(ManagedPagesTest, WhatWasWrittenComesBack) {
+TEST_F(ManagedPagesTest, EvictedPagesReadBackAsWritten) {
   FillAll();
   for (uint64_t page = 0; page < kPages; ++page) {
     ASSERT_EQ(Move(SendOpcode::kRead, page), CompletionStatus::kSuccess);
@@ -80,7 +80,7 @@ TEST_F(ManagedPagesTest, WhatWasWrittenComesBack) {
   EXPECT_EQ(node_.adapter().Query(qa_)->counters.timeouts, 0U);
 }
 
-TEST_F(ManagedPagesTest, ACorruptPageIsAnAccessErrorAndNeverData) {
+TEST_F(ManagedPagesTest, ACorruptPageIsAnAccessError) {
   FillAll();
   trouble_->lying_reads = 1'000'000;
   uint64_t page = 0;
@@ -95,7 +95,7 @@ TEST_F(ManagedPagesTest, ACorruptPageIsAnAccessErrorAndNeverData) {
   EXPECT_TRUE(is_lost());
 }
 
-TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorAndSaysSo) {
+TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorWithAWarning) {
   trouble_->is_full = true;
   CompletionStatus status = CompletionStatus::kSuccess;
   uint64_t page = 0;
@@ -132,7 +132,7 @@ TEST_F(ManagedPagesTest, AFullStoreIsReportedWhileTheProgramIsBlocked) {
   program.join();
 }
 
-TEST_F(ManagedPagesTest, ARegionIsCountedUntilItGoes) {
+TEST_F(ManagedPagesTest, AnArenaIsInUseUntilItsRegionsAreDeregistered) {
   EXPECT_EQ(arena_->regions, 1U);
   const auto second = *Register(arena_->cpu_base + 17, kPage);
   EXPECT_EQ(arena_->regions, 2U);
@@ -142,14 +142,14 @@ TEST_F(ManagedPagesTest, ARegionIsCountedUntilItGoes) {
   Succeed(node_.adapter().Destroy(arena_));
 }
 
-TEST_F(ManagedPagesTest, PartsOfItWithOtherMemoryAreRefused) {
+TEST_F(ManagedPagesTest, ARegionAcrossManagedAndOtherMemoryIsRefused) {
   EXPECT_EQ(Register(arena_->cpu_base - 1, 2).error().code, ErrorCode::kInvalid);
   EXPECT_EQ(Register(arena_->cpu_base + arena_->size - 1, 2).error().code, ErrorCode::kInvalid);
   EXPECT_TRUE(Register(arena_->cpu_base + arena_->size - 1, 1).has_value());
 }
 
 // The adapter ends while pages are being paged in, and while the program still has regions.
-TEST_F(ManagedPagesTest, TheAdapterEndsAtAnyTime) {
+TEST_F(ManagedPagesTest, TheAdapterClosesWhilePagesArePagedIn) {
   FillAll();
   trouble_->delay_us = 20'000;
   for (uint64_t page = 0; page < 8; ++page) {
@@ -185,7 +185,7 @@ class ManagedListTest : public ManagedPagesTest {
   }
 };
 
-TEST_F(ManagedListTest, NamesNoManagedMemory) {
+TEST_F(ManagedListTest, APageListOfManagedMemoryIsRefused) {
   const std::array views{arena_->cpu_base, arena_->adapter_base};
   for (const uint64_t view : views) {
     const auto called = RegisterByCall(view + kPage);

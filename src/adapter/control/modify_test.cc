@@ -47,7 +47,7 @@ class ModifyTest : public testing::Test {
   TestNode b_{"127.0.0.1"};
 };
 
-TEST_F(ModifyTest, EveryTypeDrainsAndGoesOnWithWhatWasPosted) {
+TEST_F(ModifyTest, EveryTypeDrainsAndResumesPostedRequests) {
   for (const QpType type : {QpType::kRc, QpType::kUc}) {
     QueuePair& qa = a_.MakeQp(type);
     QueuePair& qb = b_.MakeQp(type);
@@ -107,7 +107,7 @@ TEST_F(ModifyTest, ADatagramQueuePairChangesItsQKey) {
   EXPECT_TRUE(b_.Wait().has_value());
 }
 
-TEST_F(ModifyTest, AccessChangesUnderAConnection) {
+TEST_F(ModifyTest, AccessCanBeModifiedWhileConnected) {
   for (const QpType type : {QpType::kRc, QpType::kUc}) {
     QueuePair& qa = a_.MakeQp(type);
     QueuePair& qb = b_.MakeQp(type);
@@ -128,7 +128,7 @@ TEST_F(ModifyTest, AccessChangesUnderAConnection) {
   }
 }
 
-TEST_F(ModifyTest, APathMovesWhileItIsDrained) {
+TEST_F(ModifyTest, ThePathCanBeModifiedWhileDrained) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb);
@@ -149,24 +149,24 @@ TEST_F(ModifyTest, APathMovesWhileItIsDrained) {
   EXPECT_EQ(a_.adapter().Query(qa)->path->destination, there.destination);
 }
 
-TEST(PathMtuTest, WhatDoesNotFitTheInterfaceIsRefusedInWords) {
+TEST(PathMtuTest, AnMtuAboveTheInterfacesIsRefused) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork& network) {
     TestNode node("10.9.0.1");
-    const AddressVector way{.source = TestIp("10.9.0.1"), .destination = TestIp("10.9.0.2")};
+    const AddressVector vector{.source = TestIp("10.9.0.1"), .destination = TestIp("10.9.0.2")};
     QueuePair& qp = node.MakeQp(QpType::kRc);
     Succeed(ToInit(node, qp));
-    const auto refused = ToRtr(node, qp, way, QpNumber(17), {});  // 4096
+    const auto refused = ToRtr(node, qp, vector, QpNumber(17), {});  // 4096
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
     for (const char* const word : {"4096", "1024", "1500", network.name()}) {
       EXPECT_NE(refused.error().text.find(word), std::string::npos) << refused.error().text;
     }
     EXPECT_EQ(node.adapter().Query(qp)->state, QpState::kInit);
-    Succeed(ToRtr(node, qp, way, QpNumber(17), {.mtu = PathMtu::k1024}));
+    Succeed(ToRtr(node, qp, vector, QpNumber(17), {.mtu = PathMtu::k1024}));
   });
 }
 
-TEST(PathMtuTest, ADatagramThatTheWayDoesNotTakeIsALengthError) {
+TEST(PathMtuTest, ADatagramAboveThePathMtuIsALengthError) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork&) {
     TestNode node("10.9.0.1");
     QueuePair& qp = node.MakeQp(QpType::kUd);

@@ -111,7 +111,7 @@ TEST_P(MulticastTest, EveryMemberOfEveryProcessGetsOne) {
   ExpectOneForEveryMember(world);
 }
 
-TEST_P(MulticastTest, WhoLeavesGetsNoMore) {
+TEST_P(MulticastTest, AMemberThatDetachedGetsNoMore) {
   World world("127.0.0.1", GetParam());
   ExpectNoMoreForWhoLeaves(world);
 }
@@ -128,7 +128,7 @@ TEST(Ipv6MulticastTest, EveryMemberOfEveryProcessGetsOne) {
   });
 }
 
-TEST(Ipv6MulticastTest, WhoLeavesGetsNoMore) {
+TEST(Ipv6MulticastTest, AMemberThatDetachedGetsNoMore) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork&) {
     World world("fd09::1", "ff0e::17:4:8");
     ExpectNoMoreForWhoLeaves(world);

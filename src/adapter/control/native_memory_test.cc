@@ -67,7 +67,7 @@ class FileMemoryTest : public NativeMemoryTest {
   Key key_;
 };
 
-TEST_F(FileMemoryTest, EveryByteIsTheFilesAndTheProgramsAndThePeers) {
+TEST_F(FileMemoryTest, TheFileTheProgramAndThePeerSeeTheSameBytes) {
   a_.Fill(0, kBytes, 5);
   ASSERT_EQ(Do(qa_, SendOpcode::kWrite, OfFile(0), a_.Bytes(0, kBytes)),
             CompletionStatus::kSuccess);
@@ -102,7 +102,7 @@ TEST_F(FileMemoryTest, TruncationIsAnAccessErrorOfOneQueuePair) {
   EXPECT_EQ(a_.memory()[kBytes - 1], std::byte{0});
 }
 
-TEST_F(NativeMemoryTest, AChildsCopyIsItsOwn) {
+TEST_F(NativeMemoryTest, AForkedChildHasItsOwnCopy) {
   b_.Fill(0, 65'536, 1);
   ASSERT_EQ(Do(qa_, SendOpcode::kRead, b_.Remote(0), a_.Bytes(0, 65'536)),
             CompletionStatus::kSuccess);

@@ -62,7 +62,7 @@ TEST_F(RareOperationsTest, AFastRegistrationShowsItsPagesInItsOrder) {
   EXPECT_EQ(std::memcmp(b_.memory().data(), a_.memory().data() + 4'096, 4'096), 0);
 }
 
-TEST_F(RareOperationsTest, ASendEndsAKeyOfThePeer) {
+TEST_F(RareOperationsTest, ASendWithInvalidateInvalidatesAKeyOfThePeer) {
   const Key key = FastRegister(b_, qb_);
   PostReceive(b_, qb_, 3, b_.Bytes(65'536, 100));
   queue::SendWqe wqe = MakeSend(SendOpcode::kSendWithInvalidate, 1);
@@ -98,7 +98,7 @@ TEST_F(RareOperationsTest, AFlushCompletesBehindTheWritesBeforeIt) {
 }
 
 // Posted to the queue only, so that the engine has not seen it when the queue pair is destroyed.
-TEST_F(RareOperationsTest, WhatWasPostedLastStillLeaves) {
+TEST_F(RareOperationsTest, ARequestPostedBeforeDestructionIsSent) {
   QueuePair& from = a_.MakeQp(QpType::kUc);
   QueuePair& to = b_.MakeQp(QpType::kUc);
   Connect(a_, from, b_, to);
@@ -123,7 +123,7 @@ TEST_F(RareOperationsTest, WhatWasPostedLastStillLeaves) {
 }
 
 // A request that the engine has not seen when the program resumes the send queue was posted before.
-TEST_F(RareOperationsTest, WhatIsPostedBeforeAResumeIsFlushed) {
+TEST_F(RareOperationsTest, RequestsPostedBeforeAResumeAreFlushed) {
   for (const QpType type : {QpType::kRc, QpType::kUc}) {
     QpInit spec = a_.Spec(type);
     spec.registration = RegistrationMode::kReactive;

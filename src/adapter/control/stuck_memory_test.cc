@@ -103,7 +103,7 @@ class StuckMemoryTest : public testing::Test {
 };
 
 // The tables say that the page is present, so the copy itself sleeps, with the engine's lock held.
-TEST_F(StuckMemoryTest, APageThatLeftUnderAUserfaultfdOfTheProgramStopsNoOther) {
+TEST_F(StuckMemoryTest, AStuckPageDoesNotStopOtherConnections) {
   Write(qa_, 1, StuckPage(0));
   ExpectWritten(1);
   TimeOther();
@@ -116,7 +116,7 @@ TEST_F(StuckMemoryTest, APageThatLeftUnderAUserfaultfdOfTheProgramStopsNoOther) 
 }
 
 // The handler of a userfaultfd may need the adapter before it can resolve the fault.
-TEST_F(StuckMemoryTest, AThreadRegistersMemoryMeanwhile) {
+TEST_F(StuckMemoryTest, MemoryCanBeRegisteredWhileAPageIsStuck) {
   Write(qa_, 1, StuckPage(0));
   ExpectWritten(1);
   pages_->Stick(0, 1);
@@ -130,7 +130,7 @@ TEST_F(StuckMemoryTest, AThreadRegistersMemoryMeanwhile) {
 }
 
 // The pages of a list count as present from its registration on.
-TEST_F(StuckMemoryTest, SoDoesAPageOfAPageList) {
+TEST_F(StuckMemoryTest, AStuckPageOfAPageListDoesNotStopOtherConnections) {
   const auto keys = RegisterPageList(b_);
   ASSERT_TRUE(keys.has_value());
   pages_->Stick(1, 1);
@@ -143,7 +143,7 @@ TEST_F(StuckMemoryTest, SoDoesAPageOfAPageList) {
 }
 
 // Absent pages are paged in by pager threads, whose number grows if necessary.
-TEST_F(StuckMemoryTest, ManyStuckPagesStopNoFaultOfAnother) {
+TEST_F(StuckMemoryTest, ManyStuckPagesDoNotStopOtherFaults) {
   pages_->Stick(0, 4);
   for (uint64_t i = 0; i < 4; ++i) {
     QueuePair& qp = a_.MakeQp(QpType::kRc);
@@ -168,7 +168,7 @@ TEST_F(StuckMemoryTest, ManyStuckPagesStopNoFaultOfAnother) {
 
 // The same if the stuck page is the requester's own. The thread that posts does the copy, and does
 // not wait as long as the page takes.
-TEST_F(StuckMemoryTest, ALocalPageThatLeftHoldsUpNeitherThePostNorOthers) {
+TEST_F(StuckMemoryTest, AStuckLocalPageDelaysNeitherThePostNorOthers) {
   WriteFrom(qa_, 1, pages_->address(), own_key_);
   ExpectWritten(1);
   pages_->Stick(0, 1);
@@ -181,7 +181,7 @@ TEST_F(StuckMemoryTest, ALocalPageThatLeftHoldsUpNeitherThePostNorOthers) {
   ExpectWritten(2);
 }
 
-TEST_F(StuckMemoryTest, NeitherDoesALocalPageOfAPageList) {
+TEST_F(StuckMemoryTest, AStuckLocalPageOfAPageListDelaysNeither) {
   const auto keys = RegisterPageList(a_);
   ASSERT_TRUE(keys.has_value());
   pages_->Stick(1, 1);
@@ -194,7 +194,7 @@ TEST_F(StuckMemoryTest, NeitherDoesALocalPageOfAPageList) {
   ExpectWritten(1);
 }
 
-TEST_F(StuckMemoryTest, ManyStuckLocalPagesStopNoFaultOfAnother) {
+TEST_F(StuckMemoryTest, ManyStuckLocalPagesDoNotStopOtherFaults) {
   constexpr uint64_t kStuck = 4;
   pages_->Stick(0, kStuck);
   for (uint64_t i = 0; i < kStuck; ++i) {

@@ -94,7 +94,7 @@ class TakeoverMemoryThreads : public testing::Test {
   QueuePair& qb_ = node_.MakeQp(QpType::kRc);
 };
 
-TEST_F(TakeoverMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas) {
+TEST_F(TakeoverMemoryThreads, RegisteredMemoryIsUnderTheBudgetAndReadsBackUnchanged) {
   Connect();
   EXPECT_TRUE(IsTakenOver(node_.memory()));
   for (uint64_t at = 0; at < kBytes / 2; at += kPage) {
@@ -120,7 +120,7 @@ TEST_F(TakeoverMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWa
   EXPECT_GE(counters().pages_written, during.pages_written) << "what is past counts";
 }
 
-TEST_F(TakeoverMemoryThreads, ThreadsOfTheProgramWriteOnWhileItIsRegistered) {
+TEST_F(TakeoverMemoryThreads, ThreadsKeepWritingDuringRegistration) {
   std::atomic<bool> stops = false;
   std::atomic<uint64_t> writes = 0;
   const Mapped memory(4 * kMebibyte);
@@ -142,7 +142,7 @@ TEST_F(TakeoverMemoryThreads, ThreadsOfTheProgramWriteOnWhileItIsRegistered) {
   EXPECT_EQ(sum, writes);
 }
 
-TEST_F(TakeoverMemoryThreads, TheLastRegionGivesItBack) {
+TEST_F(TakeoverMemoryThreads, DeregisteringTheLastRegionReturnsTheMemory) {
   const auto part = *Register(node_.memory().subspan(100, 5000));
   Deregister(node_.keys());
   EXPECT_TRUE(IsTakenOver(node_.memory()));
@@ -150,7 +150,7 @@ TEST_F(TakeoverMemoryThreads, TheLastRegionGivesItBack) {
   EXPECT_FALSE(IsTakenOver(node_.memory()));
 }
 
-TEST_F(TakeoverMemoryThreads, TheAdapterGivesItBackWhenItEnds) {
+TEST_F(TakeoverMemoryThreads, ClosingTheAdapterReturnsTheMemory) {
   node_.Fill(0, kBytes, 3);
   node_.CloseAdapter();
   EXPECT_FALSE(IsTakenOver(node_.memory()));
@@ -169,7 +169,7 @@ TEST_F(TakeoverMemoryThreads, TheBudgetIsDividedBySize) {
   Deregister(keys);
 }
 
-TEST_F(TakeoverMemoryThreads, WhatCannotBeUnderItIsNativeAndANoteSaysWhy) {
+TEST_F(TakeoverMemoryThreads, MemoryThatCannotBeTakenOverStaysNativeWithAWarning) {
   EXPECT_EQ(Notes().find("budget"), std::string::npos);
   ExpectNative(Mapped(kMebibyte, MAP_SHARED).bytes(), "shared");
   const Mapped memory(kMebibyte);
@@ -179,7 +179,7 @@ TEST_F(TakeoverMemoryThreads, WhatCannotBeUnderItIsNativeAndANoteSaysWhy) {
   EXPECT_EQ(Notes(), "") << "once for each reason";
 }
 
-TEST_F(TakeoverMemoryThreads, BytesThatANativeRegionNamesStayNative) {
+TEST_F(TakeoverMemoryThreads, BytesOfANativeRegionStayNative) {
   const Mapped memory(2 * kMebibyte);
   const auto small = *Register(memory.bytes().subspan(kMebibyte, kPage));
   ExpectNative(memory.bytes(), "some of the same bytes");
@@ -188,7 +188,7 @@ TEST_F(TakeoverMemoryThreads, BytesThatANativeRegionNamesStayNative) {
   EXPECT_EQ(counters().regions_taken_over, 2U) << "the node's and this one";
 }
 
-TEST_F(TakeoverMemoryThreads, MoreThanWhatIsUnderItIsRefusedInWords) {
+TEST_F(TakeoverMemoryThreads, ALargerRangeAroundTakenOverMemoryIsRefused) {
   const Mapped memory(2 * kMebibyte);
   const auto keys = *Register(memory.bytes().first(kMebibyte));
   const auto more = Register(memory.bytes());
@@ -199,7 +199,7 @@ TEST_F(TakeoverMemoryThreads, MoreThanWhatIsUnderItIsRefusedInWords) {
   Deregister(*Register(memory.bytes()));
 }
 
-TEST_F(TakeoverMemoryThreads, ASmallBudgetHasRoomForSoManyRegions) {
+TEST_F(TakeoverMemoryThreads, ASmallBudgetLimitsTheNumberOfRegions) {
   // The budget has 256 pages: 16 for each of 16 regions.
   const Mapped memory(32 * kMebibyte);
   std::vector<memory::RegionKeys> keys;
@@ -215,7 +215,7 @@ TEST_F(TakeoverMemoryThreads, ASmallBudgetHasRoomForSoManyRegions) {
   for (const memory::RegionKeys& each : keys) Deregister(each);
 }
 
-TEST_F(TakeoverMemoryThreads, WhatTheProgramUnmapsIsAnAccessError) {
+TEST_F(TakeoverMemoryThreads, UnmappedMemoryIsAnAccessError) {
   Connect();
   node_.Fill(0, kBytes, 1);
   node_.TakeAway(kMebibyte, kMebibyte);
@@ -224,7 +224,7 @@ TEST_F(TakeoverMemoryThreads, WhatTheProgramUnmapsIsAnAccessError) {
 
 // An unreliable message is lost if a page is absent. A program that runs without a budget must also
 // run with one that its memory fits into.
-TEST_F(TakeoverMemoryThreads, WhatFitsTheBudgetIsThereForUnreliableMessages) {
+TEST_F(TakeoverMemoryThreads, MemoryWithinTheBudgetIsPresentForUnreliableMessages) {
   TestNode node("127.0.0.1", kMebibyte / 2, WithBudget(kMebibyte));
   EXPECT_TRUE(IsTakenOver(node.memory()));
   node.Fill(0, kMebibyte / 2, 1);
@@ -245,12 +245,12 @@ TEST_F(TakeoverMemoryThreads, WhatFitsTheBudgetIsThereForUnreliableMessages) {
   EXPECT_EQ(node.adapter().Query(b)->counters.dropped_pages_absent, 0U);
 }
 
-TEST_F(TakeoverMemoryThreads, AdviceBringsMoreThanAPartOfTheBudget) {
+TEST_F(TakeoverMemoryThreads, AdviceCanPageInTheWholeBudget) {
   const Range all{0, kMebibyte};
   Succeed(node_.adapter().Advise(node_.keys().local, {&all, 1}, Advice::kPrefetchWrite, true));
 }
 
-TEST_F(TakeoverMemoryThreads, RegionsAreChangedLikeAnyOther) {
+TEST_F(TakeoverMemoryThreads, TakenOverRegionsCanBeReregistered) {
   const Mapped memory(kMebibyte);
   const auto address = reinterpret_cast<uintptr_t>(memory.bytes().data());
   const auto keys = node_.adapter().ReregisterRegion(
@@ -270,7 +270,7 @@ TEST_F(TakeoverMemoryThreads, RegionsAreChangedLikeAnyOther) {
   EXPECT_FALSE(IsTakenOver(memory.bytes()));
 }
 
-TEST(TakeoverMemoryOptionsTest, ABudgetIsNotTooSmallAndNothingIsPinned) {
+TEST(TakeoverMemoryOptionsTest, RefusesATooSmallBudgetAndPinnedMemory) {
   AdapterOptions options = WithBudget(kMebibyte - 1);
   EXPECT_EQ(Adapter::Open(options).error().code, ErrorCode::kInvalid);
   options.memory_budget = kMebibyte;
@@ -300,7 +300,7 @@ TEST(TakeoverMemoryOptionsTest, ADiskWithoutRoomLeavesMemoryNative) {
       << warnings.back();
 }
 
-TEST(TakeoverMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative) {
+TEST(TakeoverMemoryOptionsTest, AMissingSwapDirectoryLeavesMemoryNative) {
   AdapterOptions options = WithBudget(kMebibyte);
   options.swap = "/no/such/folder/swap";
   TestNode node("127.0.0.1", kBytes, options);

@@ -99,7 +99,7 @@ TEST_P(XrcTest, AnUnknownReceiverIsAnInvalidRequest) {
   EXPECT_EQ(a_.Wait()->status, CompletionStatus::kRemoteInvalidRequest);
 }
 
-TEST_P(XrcTest, AReceiverThatGoesLeavesTheOthers) {
+TEST_P(XrcTest, DestroyingAReceiverLeavesTheOthers) {
   PostTo(*second_, 22, b().Bytes(kThere, 64));
   Succeed(b().adapter().Destroy(first_));
   Post(a_, sender_, For(*second_, MakeSend(SendOpcode::kSend, 1)), a_.Bytes(0, 64));
@@ -118,7 +118,7 @@ TEST_P(XrcTest, TheLimitEventNamesTheReceiver) {
   EXPECT_EQ(event->srq, second_);
 }
 
-TEST_P(XrcTest, NothingGoesBeforeThatWhichUsesIt) {
+TEST_P(XrcTest, ObjectsInUseAreNotDestroyed) {
   const auto code = [](const ErrorOr<void>& result) { return result.error().code; };
   Adapter& adapter = b().adapter();
   EXPECT_EQ(code(adapter.Destroy(domain_)), ErrorCode::kInUse);
@@ -132,7 +132,7 @@ TEST_P(XrcTest, NothingGoesBeforeThatWhichUsesIt) {
   Succeed(adapter.Destroy(second_cq_));
 }
 
-TEST_P(XrcTest, EachEndHasOneQueueAtMost) {
+TEST_P(XrcTest, EachEndHasAtMostOneQueue) {
   const Sge bytes = b().Bytes(0, 8);
   const queue::ReceiveWorkRequest receive{.wqe = {WrId(1)}, .sges = {&bytes, 1}};
   EXPECT_EQ(a_.adapter().PostReceive(sender_, receive).error(), PostReason::kNoReceiveQueue);
@@ -143,8 +143,8 @@ TEST_P(XrcTest, EachEndHasOneQueueAtMost) {
             PostReason::kNoSendQueue);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, XrcTest, testing::Values(false, true), [](const auto& way) {
-  return way.param ? std::string("Sockets") : std::string("ShortCut");
+INSTANTIATE_TEST_SUITE_P(Transports, XrcTest, testing::Values(false, true), [](const auto& info) {
+  return info.param ? std::string("Sockets") : std::string("Loopback");
 });
 
 TEST(XrcSpecTest, TheReceivingEndNeedsADomain) {

@@ -37,7 +37,7 @@ TEST(Alarm, IsSetEarlierButNotLater) {
   EXPECT_TRUE(GoesOffWithin(*alarm, 5'000));
 }
 
-TEST(Alarm, ThatIsInThePastGoesOffAtOnce) {
+TEST(Alarm, ATimeInThePastGoesOffAtOnce) {
   ErrorOr<Alarm> alarm = Alarm::Make();
   alarm->WakeBy(Time());
   EXPECT_TRUE(GoesOffWithin(*alarm, 5'000));

@@ -5,7 +5,7 @@
 namespace verbena::adapter {
 
 void DefaultSourceAddresses::Read() {
-  // Without an answer, or memory for one, no address is known to be the only one.
+  // If the system gives no answer, or memory runs out, no address counts as the only one.
   Learn({});
   static_cast<void>(WhenMemory([this] {
     if (const auto addresses = machine_.All()) Learn(*addresses);

@@ -10,11 +10,11 @@
 
 namespace verbena::adapter {
 
-// The address of this machine that other machines know it by, if it has just one of a kind.
-// Whatever the routing tables say, a datagram to another machine leaves with it, so that its source
-// need not be named, which costs 0.3 us (docs/fabric.md). An address may come or go at any time:
-// what is known is good for kGoodFor, and a datagram that left with another source meanwhile is
-// lost, as others are when addresses change.
+// The only address of this machine that other machines can reach, if it has exactly one per family.
+// Whatever the routing tables say, a datagram to another machine then leaves from this address, so
+// the source need not be passed to the kernel, which would cost 0.3 us (docs/fabric.md). Addresses
+// can change at any time: the knowledge expires after kGoodFor. A datagram that leaves with a wrong
+// source in the meantime is lost, like other packets when addresses change.
 //
 // Owned by the engine; under its lock.
 class DefaultSourceAddresses {
@@ -23,7 +23,7 @@ class DefaultSourceAddresses {
 
   explicit DefaultSourceAddresses(const fabric::MachineAddresses& machine) : machine_(machine) {}
 
-  // Asks the system, if that is due: about 30 us.
+  // Reads the addresses from the system (about 30 us), if kGoodFor has passed.
   void Refresh(Time now) {
     if (now < good_until_) return;
     good_until_ = now + kGoodFor;
@@ -31,7 +31,7 @@ class DefaultSourceAddresses {
   }
   void Learn(std::span<const fabric::LocalAddress> addresses);
 
-  // Whether `from` is what the system would choose.
+  // Whether the system would choose `from` as the source address by itself.
   [[nodiscard]] bool IsUsual(const IpAddress& from, const IpAddress& to) const {
     return !to.is_link_local() && (from.is_ipv4() ? ipv4_ : ipv6_) == from;
   }

@@ -14,7 +14,7 @@
 namespace verbena::adapter {
 namespace {
 
-// The socket does not tell how far a datagram has come.
+// The socket does not report the hop limit of a datagram.
 constexpr uint8_t kHopLimitUnknown = 64;
 
 transport::PacketOrigin OriginOf(const fabric::ReceivedDatagram& datagram) {
@@ -40,7 +40,7 @@ void Dispatcher::Dispatch(fabric::ReceivedDatagram datagram, uint16_t port, tran
   const bool is_sealed = port != kUnsealed;
   ++counters_.packets_received;
   counters_.bytes_received += datagram.bytes.size();
-  // What takes the short cut was seen when it was sent.
+  // Loopback packets were traced when they were sent.
   if (trace_ != nullptr && is_sealed) trace_->OnReceived(datagram, port);
   const std::optional<wire::Packet> packet = wire::Packet::Parse(datagram.bytes);
   if (!packet) return Count(Drop::kMalformed);
@@ -49,7 +49,7 @@ void Dispatcher::Dispatch(fabric::ReceivedDatagram datagram, uint16_t port, tran
   const bool is_multicast = to == wire::kMulticastQp;
   QueuePair* const qp = is_multicast ? nullptr : qps_.Find(to);
   if (qp == nullptr && !is_multicast) return Count(Drop::kNoSuchQp);
-  // Where the socket was not asked, the ICRC tells whether it was sent to the queue pair's address.
+  // If the socket did not report the destination, the ICRC shows to which address it was sent.
   if (datagram.to.is_unspecified()) {
     if (qp == nullptr || !qp->has_path()) return Count(Drop::kWrongPeer);
     datagram.to = qp->path().source;
@@ -70,7 +70,7 @@ void Dispatcher::DeliverMad(fabric::ReceivedDatagram datagram, uint16_t port,
   if (port != kUnsealed && !FindDestination(datagram, port, packet, step.now)) {
     return Count(Drop::kBadIcrc);
   }
-  // For lack of memory it is lost; the peer sends it again.
+  // Without memory the datagram is lost, and the peer retransmits it.
   static_cast<void>(WhenMemory([&] {
     gsi_->OnMad(packet.payload().first<wire::kMadSize>(),
                 {datagram.from.ip, datagram.to, deth->source_qp}, step.now);
@@ -87,7 +87,8 @@ bool Dispatcher::FindDestination(fabric::ReceivedDatagram& datagram, uint16_t po
     });
   };
   if (is_among_known()) return true;
-  // The addresses may have changed. The system is not asked for each datagram of a flood.
+  // The addresses may have changed. A limit, so that a flood does not cause a system call per
+  // datagram.
   constexpr Duration kLookAgain = Milliseconds(100);
   if (now < next_look_at_addresses_) return false;
   next_look_at_addresses_ = now + kLookAgain;
@@ -125,7 +126,7 @@ void Dispatcher::Refuse(Drop drop, const QueuePair& qp, const fabric::ReceivedDa
   Count(drop);
   const bool is_first = drop == Drop::kWrongPort && counters_.dropped_for(drop) == 1;
   if (!is_first || !on_warning_) return;
-  // For lack of memory the user is not told; the counter tells.
+  // Without memory for the text there is no warning; the counter still counts the packet.
   static_cast<void>(WhenMemory([&] { on_warning_(WarningOf(qp, datagram)); }));
 }
 

@@ -21,18 +21,18 @@
 
 namespace verbena::adapter {
 
-// The receive side: finds the queue pair that a datagram is for, and drops what has none, with a
-// reason. Those that got one are queued to run.
+// The receive side: finds the queue pair of each datagram, delivers it, and queues the queue pair
+// to run. A datagram without a queue pair is dropped and counted by reason.
 //
 //   parse -> queue pair -> ICRC -> service, partition, peer, source port -> OnPacket
 //
-// The queue pair is looked for before the ICRC is computed: of a flood of noise little gets that
-// far. Nothing changes before all checks have passed.
+// The queue pair is looked up before the ICRC is computed, because noise seldom names an existing
+// one. Nothing changes before all checks have passed.
 //
-// Owned by the engine; under its lock. What it refers to outlives it.
+// Owned by the engine; under its lock. Everything it refers to outlives it.
 class Dispatcher {
  public:
-  // Told, once, what to do if the peer is one that sends from other ports.
+  // Called once, with the advice to use strict mode if the peer sends from other ports.
   using OnWarning = std::function<void(const std::string& warning)>;
 
   Dispatcher(const QpTable<QueuePair>& qps, const transport::MulticastGroups& groups,
@@ -48,11 +48,11 @@ class Dispatcher {
         gsi_(gsi),
         addresses_(addresses) {}
 
-  // From the socket that has this port.
+  // A datagram that the socket with this port received.
   void OnDatagram(const fabric::ReceivedDatagram& datagram, uint16_t port, transport::Step& step) {
     Dispatch(datagram, port, step);
   }
-  // From a queue pair of this process, which sealed nothing.
+  // A packet from a queue pair of this process, without an ICRC.
   void OnLoopback(const fabric::ReceivedDatagram& datagram, transport::Step& step) {
     Dispatch(datagram, kUnsealed, step);
   }
@@ -63,11 +63,11 @@ class Dispatcher {
   void Dispatch(fabric::ReceivedDatagram datagram, uint16_t port, transport::Step& step);
   void Multicast(const fabric::ReceivedDatagram& datagram, const wire::Packet& packet,
                  transport::Step& step);
-  // A management datagram, to the general services queue pair.
+  // Delivers a management datagram to the general services queue pair (QP1).
   void DeliverMad(fabric::ReceivedDatagram datagram, uint16_t port, const wire::Packet& packet,
                   transport::Step& step);
-  // Finds which address of the machine a datagram was sent to, where the socket does not report it:
-  // the one with which the ICRC is right.
+  // Finds the local address that a datagram was sent to, if the socket does not report it: the
+  // address for which the ICRC is right.
   [[nodiscard]] bool FindDestination(fabric::ReceivedDatagram& datagram, uint16_t port,
                                      const wire::Packet& packet, Time now);
   void Deliver(QueuePair& qp, const fabric::ReceivedDatagram& datagram, const wire::Packet& packet,
@@ -85,7 +85,7 @@ class Dispatcher {
   Trace* const trace_;  // nullptr: none
   Gsi* const gsi_;      // nullptr: none
   const fabric::MachineAddresses* const addresses_;
-  std::vector<IpAddress> local_addresses_;  // of the machine, when FindDestination last asked
+  std::vector<IpAddress> local_addresses_;  // as of the last FindDestination
   Time next_look_at_addresses_{};
   FlowCache flows_;
 };

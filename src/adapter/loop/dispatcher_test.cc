@@ -24,7 +24,7 @@ constexpr uint16_t kPeerPort = 61'005;
 
 IpAddress Ip(const char* text) { return *ParseIpAddress(text); }
 
-// A connected queue pair and one for datagrams, and what may arrive for them.
+// A connected queue pair and a UD queue pair, and datagrams for them.
 class DispatcherTest : public testing::Test {
  protected:
   DispatcherTest() {
@@ -56,7 +56,7 @@ class DispatcherTest : public testing::Test {
         *qps_.NextNumber(), spec, QpContext{.handles = &handles_, .ports = ports}));
   }
 
-  // A write of nothing, with whatever a test wants of its header.
+  // An empty RDMA write; `changes` replaces fields of its BTH.
   std::vector<std::byte> Packet(const wire::Bth& changes, uint16_t identification = 0) {
     wire::Bth bth = changes;
     bth.opcode =
@@ -66,7 +66,7 @@ class DispatcherTest : public testing::Test {
     SealAs(bytes, identification);
     return bytes;
   }
-  // A datagram of nothing.
+  // An empty UD send.
   static std::vector<std::byte> UdPacket(QpNumber to, QpNumber from) {
     const wire::Bth bth{.opcode = wire::FindOpcode(wire::Service::kUd, wire::Operation::kSend,
                                                    wire::Position::kOnly)
@@ -86,7 +86,7 @@ class DispatcherTest : public testing::Test {
     return {.from = {peer_, kPeerPort}, .to = here_, .bytes = bytes};
   }
   void Show(const fabric::ReceivedDatagram& datagram) {
-    dispatcher_.OnDatagram(datagram, kPort, turn_);
+    dispatcher_.OnDatagram(datagram, kPort, step_);
   }
   uint64_t Dropped(Drop drop) const { return counters_.dropped_for(drop); }
   uint64_t AllDropped() const {
@@ -105,7 +105,7 @@ class DispatcherTest : public testing::Test {
   RunQueue<QueuePair> run_queue_;
   PortCounters counters_;
   transport::Outbox outbox_{8};
-  transport::Step turn_{Time(), core_, outbox_};
+  transport::Step step_{Time(), core_, outbox_};
   std::vector<std::string> warnings_;
   Dispatcher dispatcher_{qps_, groups_, run_queue_, counters_,
                          [this](const std::string& warning) { warnings_.push_back(warning); }};
@@ -123,7 +123,7 @@ TEST_F(DispatcherTest, APacketReachesItsQueuePairWhichThenRuns) {
   EXPECT_EQ(run_queue_.Pop(), rc_);
 }
 
-// The socket is not asked for the destination while there are connections only.
+// The socket does not report the destination while all queue pairs are connected.
 TEST_F(DispatcherTest, WithoutTheDestinationAddressTheIcrcDecides) {
   const auto packet = Packet({.dest_qp = rc_->number()});
   fabric::ReceivedDatagram datagram = From(packet);
@@ -145,7 +145,7 @@ TEST_F(DispatcherTest, WithoutTheDestinationAddressTheIcrcDecides) {
   EXPECT_EQ(Dropped(Drop::kWrongPeer), 1U);
 }
 
-TEST_F(DispatcherTest, AnyIdentificationIsRightAndNoOtherDifference) {
+TEST_F(DispatcherTest, TheIcrcAcceptsAnyIdentificationButNoOtherDifference) {
   for (const uint16_t identification : std::initializer_list<uint16_t>{0x1234, 0xFFFF, 0, 1, 2}) {
     const auto packet = Packet({.dest_qp = rc_->number()}, identification);
     fabric::ReceivedDatagram datagram = From(packet);
@@ -164,8 +164,8 @@ TEST_F(DispatcherTest, AnyIdentificationIsRightAndNoOtherDifference) {
   EXPECT_EQ(Dropped(Drop::kBadIcrc), wrong.size() - 12);
 }
 
-// With some identification the ICRC of one corrupted packet in 65,536 is right.
-TEST_F(DispatcherTest, ALargeIdentificationIsNotBelievedOfASenderThatUsesSmallOnes) {
+// One corrupted packet in 65,536 has the right ICRC for some identification.
+TEST_F(DispatcherTest, ALargeIdentificationIsCorruptionIfTheSenderUsesSmallOnes) {
   const auto usual = Packet({.dest_qp = rc_->number()}, 3);
   const auto strange = Packet({.dest_qp = rc_->number()}, 0x1234);
   for (int i = 0; i < 20; ++i) Show(From(usual));
@@ -176,7 +176,7 @@ TEST_F(DispatcherTest, ALargeIdentificationIsNotBelievedOfASenderThatUsesSmallOn
   EXPECT_EQ(AllDropped(), Dropped(Drop::kBadIcrc));
 }
 
-TEST_F(DispatcherTest, NoiseIsMalformed) {
+TEST_F(DispatcherTest, RandomBytesAreMalformed) {
   for (const size_t size : {0U, 1U, 11U, 12U, 15U}) {
     const std::vector<std::byte> noise(size, std::byte{0xEE});
     Show(From(noise));
@@ -190,26 +190,26 @@ TEST_F(DispatcherTest, OnlyQueuePairsOfThisProcessAreFound) {
   EXPECT_EQ(Dropped(Drop::kNoSuchQp), 2U);
 }
 
-TEST_F(DispatcherTest, AConnectedQueuePairHearsItsPeerOnly) {
+TEST_F(DispatcherTest, AConnectedQueuePairAcceptsPacketsOfItsPeerOnly) {
   const auto packet = Packet({.dest_qp = rc_->number()});
   fabric::ReceivedDatagram other = From(packet);
   other.from.ip = Ip("10.0.0.3");
-  dispatcher_.OnLoopback(other, turn_);  // where no ICRC could be in the way
+  dispatcher_.OnLoopback(other, step_);  // loopback: no ICRC check
   other = From(packet);
   other.to = Ip("10.0.0.9");
-  dispatcher_.OnLoopback(other, turn_);
+  dispatcher_.OnLoopback(other, step_);
   EXPECT_EQ(Dropped(Drop::kWrongPeer), 2U);
   EXPECT_TRUE(run_queue_.empty());
 }
 
-// A number comes back, in this process or in the next at the same endpoint. A peer that sends to
-// the old one, or forges, has another port than the new one's peer.
-TEST_F(DispatcherTest, AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly) {
+// QP numbers are reused, in this process or in the next one at the same endpoint. A peer that sends
+// to the old queue pair, or forges, sends from another port than the peer of the new one.
+TEST_F(DispatcherTest, AConnectedQueuePairAcceptsThePortOfItsPeersEndpointOnly) {
   const auto packet = Packet({.dest_qp = rc_->number()});
   for (const uint16_t port : std::initializer_list<uint16_t>{4'791, 50'000, 61'004, 61'006}) {
     fabric::ReceivedDatagram other = From(packet);
     other.from.port = port;
-    dispatcher_.OnLoopback(other, turn_);
+    dispatcher_.OnLoopback(other, step_);
   }
   EXPECT_EQ(Dropped(Drop::kWrongPort), 4U);
   EXPECT_EQ(rc_->traffic.packets_received, 0U);
@@ -219,7 +219,7 @@ TEST_F(DispatcherTest, AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly) {
   EXPECT_NE(warnings_[0].find("--strict"), std::string::npos) << warnings_[0];
 }
 
-TEST_F(DispatcherTest, APeerThatIsConnectedAnewMayHaveAnotherPort) {
+TEST_F(DispatcherTest, AReconnectedPeerMayHaveAnotherPort) {
   transport::QpSettings reset;
   reset.state = QpState::kReset;
   rc_->Modify(reset, QpAttribute::kState);
@@ -233,13 +233,13 @@ TEST_F(DispatcherTest, APeerThatIsConnectedAnewMayHaveAnotherPort) {
   EXPECT_EQ(Dropped(Drop::kWrongPort), 1U);
 }
 
-TEST_F(DispatcherTest, ADatagramComesFromThePortOfTheQueuePairThatItNames) {
+TEST_F(DispatcherTest, ADatagramMustComeFromThePortOfItsSourceQueuePair) {
   const auto honest = UdPacket(ud_->number(), kPeerQp);
-  dispatcher_.OnLoopback(From(honest), turn_);
+  dispatcher_.OnLoopback(From(honest), step_);
   EXPECT_EQ(AllDropped(), 0U);
   EXPECT_EQ(ud_->traffic.packets_received, 1U);
   const auto liar = UdPacket(ud_->number(), QpNumber(0x006'123));
-  dispatcher_.OnLoopback(From(liar), turn_);
+  dispatcher_.OnLoopback(From(liar), step_);
   EXPECT_EQ(Dropped(Drop::kWrongPort), 1U);
 }
 
@@ -254,31 +254,31 @@ TEST_F(DispatcherTest, InStrictModePeersSendFromAnyPort) {
   const auto packet = Packet({.dest_qp = rc.number()});
   Show(From(packet));
   const auto datagram = UdPacket(ud.number(), QpNumber(0x123'456));
-  dispatcher_.OnLoopback(From(datagram), turn_);
+  dispatcher_.OnLoopback(From(datagram), step_);
   EXPECT_EQ(AllDropped(), 0U);
   EXPECT_EQ(rc.traffic.packets_received, 1U);
   EXPECT_EQ(ud.traffic.packets_received, 1U);
 }
 
-TEST_F(DispatcherTest, PartitionsAndServicesAreKeptApart) {
+TEST_F(DispatcherTest, PacketsOfAnotherPartitionOrServiceAreDropped) {
   Show(From(Packet({.p_key = wire::PKey(0x1234), .dest_qp = rc_->number()})));
   EXPECT_EQ(Dropped(Drop::kWrongPKey), 1U);
-  // A limited member may talk to us, who are a full one.
+  // Limited members may talk to full members, and this end is a full one.
   Show(From(Packet({.p_key = wire::PKey(0x7FFF), .dest_qp = rc_->number()})));
   EXPECT_EQ(rc_->traffic.packets_received, 1U);
   Show(From(Packet({.dest_qp = ud_->number()})));
   EXPECT_EQ(Dropped(Drop::kWrongService), 1U);
 }
 
-TEST_F(DispatcherTest, AGroupWithoutMembersDrops) {
+TEST_F(DispatcherTest, ADatagramToAGroupWithoutMembersIsDropped) {
   const auto packet = Packet({.dest_qp = wire::kMulticastQp});
   Show(From(packet));
   EXPECT_EQ(Dropped(Drop::kNoMember), 1U);
-  // The packet is of the wrong service for a member, but it gets as far as that.
+  // The service does not fit the member, but the packet gets as far as that check.
   fabric::ReceivedDatagram datagram = From(packet);
   datagram.to = Ip("239.1.1.1");
   ASSERT_TRUE(groups_.Attach(datagram.to, ud_->number()).has_value());
-  dispatcher_.OnLoopback(datagram, turn_);
+  dispatcher_.OnLoopback(datagram, step_);
   EXPECT_EQ(Dropped(Drop::kWrongService), 1U);
 }
 

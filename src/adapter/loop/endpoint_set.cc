@@ -19,7 +19,7 @@ bool EndpointSet::Watch(fabric::Fabric& fabric) const {
 
 ErrorOr<void> EndpointSet::Add(std::unique_ptr<fabric::Fabric> fabric) {
   CHECK(!Has(fabric->endpoint()) && fabrics_.size() < UINT8_MAX);
-  fabrics_.reserve(fabrics_.size() + 1);  // can throw: before the epoll set has a pointer to it
+  fabrics_.reserve(fabrics_.size() + 1);  // can throw, so it comes before epoll gets the pointer
   if (!set_.is_open()) {
     fabric::FileDescriptor set(epoll_create1(EPOLL_CLOEXEC));
     if (!set.is_open()) return Fail(SystemError("cannot watch another socket"));

@@ -19,12 +19,12 @@
 
 namespace verbena::adapter {
 
-// The sockets of an adapter: one for each endpoint that this process has. There is one from the
-// beginning, and nothing is asked of the system beside it while it is alone; of several, an epoll
-// set knows which ones to read.
+// The sockets of an adapter: one per endpoint of this process. The first one exists from the start,
+// and a single socket needs no further system calls. With several, an epoll set says which ones to
+// read.
 //
-// Invariant: fabric_of_[e] - 1 is the index of the fabric by which the queue pairs of endpoint e
-// send and receive; 0 if e is not ours. In strict mode one fabric serves several.
+// Invariant: fabric_of_[e] - 1 is the index of the fabric that sends and receives for the queue
+// pairs of endpoint e; 0 if e is not ours. In strict mode one fabric serves several endpoints.
 //
 // Owned by the engine; under its lock.
 class EndpointSet {
@@ -33,9 +33,9 @@ class EndpointSet {
   EndpointSet(const EndpointSet&) = delete;
   EndpointSet& operator=(const EndpointSet&) = delete;
 
-  // Refuses when the system does; nothing has changed then.
+  // If the system refuses, nothing has changed.
   [[nodiscard]] ErrorOr<void> Add(std::unique_ptr<fabric::Fabric> fabric);
-  // The first one also serves queue pairs with numbers of this endpoint.
+  // The first fabric also serves queue pairs with numbers of this endpoint.
   void AddAlias(fabric::EndpointId endpoint) {
     CHECK(!Has(endpoint));
     fabric_of_[endpoint.value()] = 1;
@@ -44,32 +44,32 @@ class EndpointSet {
   [[nodiscard]] bool Has(fabric::EndpointId endpoint) const {
     return fabric_of_[endpoint.value()] != 0;
   }
-  // REQUIRES: its endpoint is ours.
+  // REQUIRES: the endpoint of `qp` is ours.
   [[nodiscard]] fabric::Fabric& Of(QpNumber qp) const {
     DCHECK(Has(EndpointOf(qp)));
     return *fabrics_[fabric_of_[EndpointOf(qp).value()] - size_t{1}];
   }
-  // Never another one: any thread may ask it for what does not change.
+  // Never replaced, so any thread may read its constant properties.
   [[nodiscard]] fabric::Fabric& first() const { return *fabrics_.front(); }
-  // One below `end`; nullptr if there is none.
+  // A fabric whose endpoint is below `end`; nullptr if there is none.
   [[nodiscard]] fabric::Fabric* FindBelow(uint32_t end) const;
   [[nodiscard]] size_t size() const { return fabrics_.size(); }
   [[nodiscard]] bool IsConsistent() const;
 
-  // Readable when there is something to receive. Another one after Add.
+  // Readable when there is something to receive. Changes with Add.
   [[nodiscard]] int fd() const { return set_.is_open() ? set_.get() : first().fd(); }
 
-  // Calls fn(fabric, datagrams) for each that has received some. True if one has.
+  // Calls fn(fabric, datagrams) for each fabric that has received datagrams. True if any has.
   template <class Fn>
   bool Receive(Fn fn) const {
     return fabrics_.size() == 1 ? ReceiveFrom(first(), fn) : ReceiveFromSeveral(fn);
   }
-  // False when the system takes no more of one now.
+  // False if a socket's send buffer is full.
   [[nodiscard]] bool Flush() const;
 
   [[nodiscard]] fabric::TransmitCounters transmit_counters() const;
   [[nodiscard]] fabric::ReceiveCounters receive_counters() const;
-  // Of the first one: others have nothing new to say.
+  // Warnings of the first fabric: the others would repeat them.
   [[nodiscard]] std::vector<std::string> TakeWarnings() const { return first().TakeWarnings(); }
 
  private:
@@ -99,7 +99,7 @@ class EndpointSet {
 
   std::vector<std::unique_ptr<fabric::Fabric>> fabrics_;
   std::array<uint8_t, fabric::kEndpointsMax> fabric_of_{};
-  fabric::FileDescriptor set_;  // open once there are several
+  fabric::FileDescriptor set_;  // open once there are two sockets
 };
 
 }  // namespace verbena::adapter

@@ -23,7 +23,7 @@ std::unique_ptr<fabric::UdpFabric> OpenFabric(EndpointUse use = EndpointUse::kMo
   return std::move(*fabric::UdpFabric::Open(options));
 }
 
-// As a peer would.
+// Sends a datagram as a peer would.
 void SendTo(uint16_t port) {
   const auto sender = OpenFabric();
   const auto local = IpAddress::FromIpv4(127, 0, 0, 1);
@@ -36,7 +36,7 @@ bool IsReadable(int fd) {
   return poll(&file, 1, 0) == 1;
 }
 
-// The ports of the sockets that have received something, once for each datagram.
+// The port of the receiving socket, once for each datagram.
 std::vector<uint16_t> ReceivedAt(const EndpointSet& endpoints) {
   std::vector<uint16_t> ports;
   endpoints.Receive(
@@ -46,7 +46,7 @@ std::vector<uint16_t> ReceivedAt(const EndpointSet& endpoints) {
   return ports;
 }
 
-TEST(EndpointSet, OneIsWaitedForByItself) {
+TEST(EndpointSet, ASingleSocketIsItsOwnFile) {
   EndpointSet endpoints(OpenFabric());
   EXPECT_EQ(endpoints.fd(), endpoints.first().fd());
   EXPECT_TRUE(endpoints.Has(endpoints.first().endpoint()));
@@ -55,7 +55,7 @@ TEST(EndpointSet, OneIsWaitedForByItself) {
   EXPECT_EQ(ReceivedAt(endpoints), std::vector<uint16_t>{endpoints.first().port()});
 }
 
-TEST(EndpointSet, OfSeveralEachIsHeardAndWaitedFor) {
+TEST(EndpointSet, EachOfSeveralSocketsIsReadAndWaitedFor) {
   EndpointSet endpoints(OpenFabric());
   std::vector<uint16_t> ports{endpoints.first().port()};
   for (int i = 0; i < 3; ++i) {
@@ -78,7 +78,7 @@ TEST(EndpointSet, OfSeveralEachIsHeardAndWaitedFor) {
   EXPECT_EQ(endpoints.receive_counters().datagrams, 4U) << "the sum";
 }
 
-TEST(EndpointSet, SendsWhatAnyHasStaged) {
+TEST(EndpointSet, FlushSendsTheDatagramsOfAllSockets) {
   EndpointSet endpoints(OpenFabric());
   ASSERT_TRUE(endpoints.Add(OpenFabric()).has_value());
   const auto peer = OpenFabric();
@@ -89,7 +89,7 @@ TEST(EndpointSet, SendsWhatAnyHasStaged) {
   EXPECT_EQ(endpoints.transmit_counters().datagrams, 1U);
 }
 
-TEST(EndpointSet, FindsOneThatHearsGroups) {
+TEST(EndpointSet, FindsTheEndpointForMulticast) {
   EndpointSet endpoints(OpenFabric());
   EXPECT_EQ(endpoints.FindBelow(fabric::kMulticastEndpoints), nullptr);
   ASSERT_TRUE(endpoints.Add(OpenFabric(EndpointUse::kMulticast)).has_value());
@@ -97,8 +97,8 @@ TEST(EndpointSet, FindsOneThatHearsGroups) {
   EXPECT_EQ(endpoints.FindBelow(fabric::kMulticastEndpoints)->endpoint(), fabric::EndpointId(0));
 }
 
-// In strict mode there is one socket, however many numbers are in use.
-TEST(EndpointSet, AnAliasIsServedByTheFirst) {
+// In strict mode one socket serves all numbers.
+TEST(EndpointSet, AnAliasIsServedByTheFirstSocket) {
   EndpointSet endpoints(OpenFabric());
   const fabric::EndpointId another(77);
   ASSERT_FALSE(endpoints.Has(another));

@@ -16,11 +16,11 @@
 namespace verbena::adapter {
 namespace {
 
-// Lets a poller go with what it has got before the acknowledgements for it are sent: they leave
-// with its answer, in one system call. See docs/threading.md for what it brings.
+// Lets a poller return with its completions before the acknowledgements for them are sent: these
+// leave with the program's next post, in the same system call. docs/threading.md has the gain.
 constexpr bool kPollerGoesFirst = true;
 
-// How often a thread that waits for the lock looks at the one that has it. See LockHolder.
+// How often a thread that waits for the lock checks its holder. See LockHolder.
 constexpr Duration kLookAtHolder = Microseconds(500);
 
 transport::MulticastGroups::Limits GroupLimits(const AdapterOptions& options) {
@@ -47,7 +47,7 @@ GsiOptions GsiOptionsOf(const AdapterOptions& options, fabric::EndpointId endpoi
 Engine::Engine(const AdapterOptions& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
                AsyncEvents& events, odp::PageService& pages, const Clock& clock,
                fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace,
-               odp::PageEvents* page_events)
+               PageEvents* page_events)
     : LockedTables(options.memory),
       qps(options.qps_max, options.identity_seed),
       paths(options.paths_max, addresses),
@@ -77,44 +77,44 @@ Engine::Engine(const AdapterOptions& options, std::unique_ptr<fabric::Fabric> fa
   if (trace_ != nullptr) endpoints_.first().ReportHeaders();
 }
 
-// Everything that makes an adapter go is in here, in the order in which it happens.
+// All work of an adapter, in order.
 bool Engine::Pass() {
   if (stuck_watch_ != nullptr) stuck_watch_->Arm();
-  const bool heard = Listen();
-  const bool did = Act();
-  return heard || did;
+  const bool received = ReceiveHalf();
+  const bool did = TransmitHalf();
+  return received || did;
 }
 
-// A thread that takes an event goes first, as a poller does: the acknowledgements leave with what
-// the program posts next.
+// A thread that takes an event returns early, as a poller does: the acknowledgements leave with the
+// program's next post.
 bool Engine::PassFor(const ExpectedEvent& channel) {
   if (stuck_watch_ != nullptr) stuck_watch_->Arm();
-  const bool heard = Listen();
-  is_deferred_ = kPollerGoesFirst && heard && channel.has_expected();
-  const bool did = !is_deferred_ && Act();
+  const bool received = ReceiveHalf();
+  is_deferred_ = kPollerGoesFirst && received && channel.has_expected();
+  const bool did = !is_deferred_ && TransmitHalf();
   if (channel.has_expected()) {
     polled_until_ns_.store((now_ + options_.pass_time).nanoseconds(), std::memory_order_relaxed);
   }
-  return heard || did;
+  return received || did;
 }
 
-bool Engine::Listen() {
+bool Engine::ReceiveHalf() {
   ReadClock();
   ++counters_.passes;
   counters_.pages_invalidated += paging.MarkGivenUpAbsent();
-  const bool packets = Receive();                     // network -> machines
-  const bool pages = TakePages();                     // pager -> machines
+  const bool packets = Receive();                     // network -> state machines
+  const bool pages = TakePages();                     // pager -> state machines
   counters_.pages_invalidated += paging.Watch(now_);  // tables -> pager -> tables
-  // What has arrived by now comes first: an acknowledgement among it stops its timer.
-  const bool timers = !(packets && TimersWait()) && RunTimers();  // clock -> machines
+  // Packets that have arrived come first: an acknowledgement among them stops its timer.
+  const bool timers = !(packets && TimersWait()) && RunTimers();  // clock -> state machines
   const bool mads = RunGsi();                                     // clock -> connection manager
   return packets || pages || timers || mads;
 }
 
-bool Engine::Act() {
-  DCHECK(outbox_.packets().empty());  // each queue pair's are staged before the next one runs
+bool Engine::TransmitHalf() {
+  DCHECK(outbox_.packets().empty());  // each queue pair's were staged when it had run
   transmitter_.OnTime(now_);
-  const bool ran = RunReady();  // machines -> packets, completions, page requests, events
+  const bool ran = RunReady();  // state machines -> packets, completions, page requests, events
   if (gsi.has_datagrams()) SendMads();
   Transmit();  // packets -> network
   is_deferred_ = false;
@@ -155,8 +155,8 @@ void Engine::OnPages(const transport::PageRequest& request, bool available, tran
   run_queue_.Push(*qp);
 }
 
-// Whether timers that are due are left to the next pass, because there may be more packets. Not for
-// ever: a peer may send without an end.
+// Whether due timers are left to the next pass, because more packets may be waiting. Bounded,
+// because a peer may send without end.
 bool Engine::TimersWait() {
   constexpr uint32_t kPassesMax = 16;
   return timers_.next() <= now_ && ++timer_waits_ <= kPassesMax;
@@ -183,7 +183,7 @@ bool Engine::RunTimers() {
   return busy;
 }
 
-// Queue pairs that other threads have marked come into the run queue.
+// Moves queue pairs that other threads have marked into the run queue.
 void Engine::DrainReady() {
   ready_.TakeAll([this](QueuePair& qp) {
     AssertHeld();
@@ -212,7 +212,8 @@ void Engine::RunOne(QueuePair& qp) {
   timers_.Set(qp, qp.next_time());
 }
 
-// For all that this queue pair can have in the outbox. False when the network takes no more now.
+// Makes room for everything that this queue pair can put into the outbox. False if the send buffer
+// is full.
 bool Engine::MakeRoom(const QueuePair& qp) {
   if (transmitter_.HasRoomFor(options_.outbox_packets, qp.number())) return true;
   DeliverLoopback();
@@ -220,7 +221,7 @@ bool Engine::MakeRoom(const QueuePair& qp) {
   return transmitter_.HasRoomFor(options_.outbox_packets, qp.number());
 }
 
-// True if a queue pair has work left after it.
+// True if a queue pair has work left afterwards.
 bool Engine::DeliverLoopback() {
   if (loopback_.empty()) return false;
   transport::Step step = MakeStep();
@@ -232,7 +233,7 @@ bool Engine::DeliverLoopback() {
   return !run_queue_.empty();
 }
 
-// REQUIRES: they are all of one queue pair.
+// REQUIRES: all packets are of one queue pair.
 void Engine::StagePackets() {
   const auto packets = outbox_.packets();
   if (packets.empty()) return;
@@ -252,8 +253,7 @@ void Engine::StagePackets() {
   const auto take_back = [&](const transport::OutPacket& packet,
                              std::optional<memory::MachineAddress> gone) {
     AssertHeld();
-    // The program has unmapped it: the tables must not call it present
-    // any more.
+    // The program has unmapped the page: the tables must not mark it present any longer.
     if (gone) memory.MarkMachineAbsent(*gone, *gone);
     run_queue_.Push(*sender);
     return sender->TakeBack(packet, gone.has_value(), step);
@@ -261,7 +261,7 @@ void Engine::StagePackets() {
   SendInOrder(packets, stage, take_back);
 }
 
-// What machines wanted beside packets.
+// Handles what the state machines put into the outbox besides packets.
 void Engine::DrainOutbox() {
   outbox_.PassOnPageRequests([this](const transport::PageRequest& request) {
     AssertHeld();
@@ -280,7 +280,7 @@ void Engine::DrainOutbox() {
   outbox_.ClearOthers();
 }
 
-// False if there is no memory to ask for them: they are asked for in a later pass.
+// False if there is no memory for the request: a later pass repeats it.
 bool Engine::RequestPages(const transport::PageRequest& request) {
   const auto asked = paging.Request(request, now_);
   if (asked != odp::Paging::Asked::kTaken) return asked == odp::Paging::Asked::kResident;
@@ -298,8 +298,8 @@ void Engine::RaiseEvent(const transport::RaisedEvent& event) {
   if (EventQueue* const queue = QueueFor(told)) queue->Raise(told);
 }
 
-// Of the context that made what the event is about. nullptr: the queue pair is gone, or no context
-// wants to know.
+// The event queue of the context that created the object of the event. nullptr if the queue pair is
+// gone, or if no context wants events.
 EventQueue* Engine::QueueFor(const Event& event) const {
   if (event.cq != nullptr) return event.cq->events();
   if (event.srq != nullptr) return event.srq->events();
@@ -313,7 +313,7 @@ void Engine::RaiseCompletionEvent(Cq& cq) {
 }
 
 void Engine::LearnPath(const transport::SegmentReport& report) {
-  // For lack of memory the user is not told; the counter tells.
+  // Without memory for the text there is no warning; the counter still counts it.
   static_cast<void>(WhenMemory([&] {
     AssertHeld();
     if (const auto warning = transmitter_.OnSegments(report, now_)) Warn(*warning);
@@ -334,15 +334,15 @@ void Engine::EndStep() {
   if (sleepers_ > 0) alarm_.WakeBy(next_time());
 }
 
-// A pass lasts microseconds, and to be woken takes longer: a thread that waits stays awake for a
-// moment, unless it has the only processor. Here and below the analysis is off because mutex_ is
-// what the engine's own capability consists of.
-void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // mutex_ makes the engine the caller's
+// A pass lasts microseconds and a wake-up takes longer, so a waiting thread spins for a moment,
+// unless there is only one processor. The analysis is off here and below because mutex_ implements
+// the engine's own capability.
+void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // mutex_ implements the capability
   if (!mutex_.TryLock()) WaitForLock();
   Enter();
   if (!is_deferred_) return;
   if (stuck_watch_ != nullptr) stuck_watch_->Arm();
-  Act();
+  TransmitHalf();
 }
 
 void Engine::WaitForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
@@ -370,7 +370,7 @@ void Engine::Unlock() {
   DrainReadyList();
 }
 
-// Only in builds with DCHECK, and not at each exit: it looks at all tables.
+// Only in builds with DCHECK, and not at every exit, because it checks all tables.
 void Engine::CheckAtExit() {
 #if VERBENA_DCHECK
   constexpr uint64_t kExitsLooked = 64;
@@ -378,7 +378,7 @@ void Engine::CheckAtExit() {
 #endif
 }
 
-// The thread must not be cancelled in one of the engine's system calls, with the lock held.
+// The thread must not be cancelled in a system call of the engine while it holds the lock.
 void Engine::Enter() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
   holder_.Enter();
@@ -402,31 +402,33 @@ void Engine::Kick(QueuePair& qp) {
   DrainReadyList();
 }
 
-// No request waits for longer than the next kBatch - 1 of its queue pair, or than the program stays
-// away from its completion queues: an acknowledgement to one on the way makes another thread take
-// up the marks, or the progress thread does so within backoff_max.
+// A request waits for at most the next kBatch - 1 requests of its queue pair, or until the program
+// polls again. If the program does not poll, the acknowledgement of an outstanding request makes
+// another thread drain the ready list, or the progress thread does so within backoff_max.
 void Engine::KickSmall(QueuePair& qp, queue::WqeNumber n) {
   constexpr uint64_t kOnTheWay = 8;
   constexpr uint64_t kBatch = 32;
   const auto is_busy = [&] { return n.value() - qp.send_queue().begin().value() >= kOnTheWay; };
   if (!is_busy() || n.value() % kBatch == 0) return Kick(qp);
   ready_.Mark(qp);
-  // Others may have completed in the meantime, and the thread that saw it did not see the mark.
+  // Outstanding requests may have completed meanwhile, and the thread that saw it has not seen the
+  // mark.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!is_busy()) DrainReadyList();
 }
 
 void Engine::DrainReadyList() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter in a condition
-  // Between a mark and the look at the lock, and between the release of the lock and the look at
-  // the marks: one of the two sees the other.
+  // Here the mark is set before the lock is tried; a holder releases the lock before it reads the
+  // marks. So one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   while (!ready_.empty() && TryEnter()) {
-    // A post returns whatever page its request needs, and the progress thread may sleep.
+    // A post does not wait for the page that its request needs, and the progress thread may be
+    // asleep.
     if (stuck_watch_ != nullptr) stuck_watch_->Arm();
     ReadClock();
     counters_.pages_invalidated += paging.MarkGivenUpAbsent();
     NotePass();
-    Act();
+    TransmitHalf();
     EndStep();
     Leave();
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -438,7 +440,7 @@ void Engine::NotePoll(const Cq& cq, Time now) {
   polled_until_ns_.store((now + options_.poll_recent).nanoseconds(), std::memory_order_relaxed);
 }
 
-// A poller that is about to transmit is gone longer than between two polls.
+// A poller that is about to transmit is away for longer than between two polls.
 void Engine::NotePass() {
   AssertHeld();
   if (polled_until_ns_.load(std::memory_order_relaxed) < now_.nanoseconds()) return;
@@ -446,25 +448,25 @@ void Engine::NotePass() {
 }
 
 Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter behind an or
-  // A thread that polls without a pause has the lock nearly always, and would take it again before
-  // one that waits for it has woken up. A poll that finds the lock taken counts, too: were the
-  // progress thread the holder, and did not know of the poller, it would go on, and be in the
-  // poller's way.
+  // A thread that polls without a pause holds the lock nearly always, and would take it again
+  // before a waiter has woken up. So it leaves the lock to waiters. A poll that finds the lock
+  // taken is recorded, too: otherwise the progress thread, if it is the holder, would not know of
+  // the poller, would continue, and would contend with it.
   if (waiters_.load(std::memory_order_relaxed) > 0 || !TryEnter()) {
     const Time now = clock_.Now();
     NotePoll(cq, now);
     holder_.OnTaken(now);
     return now;
   }
-  // What the last poller was spared is this one's to do.
-  if (is_deferred_) Act();
-  const bool heard = Listen();
+  // The previous poller left before its queue pairs ran: run them now.
+  if (is_deferred_) TransmitHalf();
+  const bool received = ReceiveHalf();
   NotePoll(cq, now_);
-  // If the poller does not come back, the progress thread does it: at its next look, or by the
+  // If the poller does not come back, the progress thread runs them at its next check or by the
   // alarm.
-  is_deferred_ = kPollerGoesFirst && heard;
+  is_deferred_ = kPollerGoesFirst && received;
   if (!run_queue_.empty()) NotePass();
-  if (!is_deferred_) Act();
+  if (!is_deferred_) TransmitHalf();
   const Time now = now_;
   Unlock();
   return now;
@@ -484,7 +486,7 @@ Time Engine::Nap(Time now, Duration limit) {
   NoteYield(now);
   pollfd file{.fd = sockets(), .events = POLLIN, .revents = 0};
   const timespec timeout{.tv_sec = 0, .tv_nsec = limit.nanoseconds()};
-  // By its number, which is no cancellation point: a poll of a completion queue is none.
+  // The raw system call is no cancellation point; polling a completion queue must not be one.
   syscall(SYS_ppoll, &file, 1, &timeout, nullptr, 0);
   return clock_.Now();
 }

@@ -1,4 +1,4 @@
-// What an Engine does for the connection manager.
+// The part of Engine for the connection manager.
 
 #include <utility>
 
@@ -9,16 +9,16 @@ namespace verbena::adapter {
 namespace {
 
 // How often a process with a listener tries to get the RoCEv2 port while another process has it. A
-// request that is lost when that process ends is sent again after a second.
+// request that is lost when that process ends is retransmitted by its sender after a second.
 constexpr Duration kClaimAgain = Milliseconds(100);
 
 }  // namespace
 
-// True if something was due.
+// True if a timer was due.
 bool Engine::RunGsi() {
   if (next_claim_ <= now_) EnsureRocePort();
   if (gsi.next_time() > now_) return false;
-  // For lack of memory it is done later: the next input or timer finds it.
+  // Without memory the work waits for the next input or timer.
   static_cast<void>(WhenMemory([&] {
     AssertHeld();
     gsi.OnTime(now_);
@@ -28,7 +28,7 @@ bool Engine::RunGsi() {
 
 void Engine::ReadMailbox() {
   ReadClock();
-  // For lack of memory requests are lost, and sent again.
+  // Without memory requests are lost, and retransmitted by their senders.
   static_cast<void>(WhenMemory([&] {
     AssertHeld();
     gsi.OnMailbox(now_);

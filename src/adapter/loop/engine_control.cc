@@ -1,4 +1,4 @@
-// What control calls change, and ask, of an Engine.
+// The part of Engine for control calls.
 
 #include <algorithm>
 #include <utility>
@@ -53,13 +53,13 @@ QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) {
 
 void Engine::RemoveQp(QueuePair& qp) {
   ReadClock();
-  // What was posted just before leaves if it can.
+  // Requests that were posted just before leave if there is room.
   if (MakeRoom(qp)) RunOne(qp);
   Transmit();
   transport::Step step = MakeStep();
   qp.Empty(step);
   DrainOutbox();
-  // It may be marked; then it comes into the queue, and goes with it.
+  // It may be marked in the ready list: drained into the run queue, it is removed with it.
   DrainReady();
   run_queue_.Remove(qp);
   timers_.Remove(qp);
@@ -96,7 +96,7 @@ void Engine::ModifyQp(QueuePair& qp, const transport::QpSettings& attributes,
     qp.Empty(step);
     DrainOutbox();
   }
-  // What was posted before the program resumes a send queue that flushes is flushed.
+  // Requests that were posted before a flushing send queue is resumed are flushed.
   if (mask.Has(transport::QpAttribute::kState) && attributes.state == QpState::kRts &&
       MakeRoom(qp)) {
     RunOne(qp);
@@ -104,7 +104,7 @@ void Engine::ModifyQp(QueuePair& qp, const transport::QpSettings& attributes,
   qp.Modify(attributes, mask);
   // Work may have been posted before the state allowed it.
   run_queue_.Push(qp);
-  Act();
+  TransmitHalf();
 }
 
 void Engine::UpdateModeration(Cq& cq) {
@@ -123,7 +123,7 @@ void Engine::RemoveCq(Cq& cq) {
 }
 
 void Engine::LookAtAddresses() {
-  // Without memory to compare them, they count as changed.
+  // If there is no memory to compare the addresses, they count as changed.
   bool changed = true;
   static_cast<void>(WhenMemory([&] { changed = addresses_.HasChanged(); }));
   if (!changed) return;

@@ -1,4 +1,4 @@
-// What the engine asks of its page service, and what it does meanwhile.
+// How the engine requests pages from its page service, and what runs in the meantime.
 
 #include <memory>
 
@@ -13,7 +13,7 @@
 namespace verbena::adapter {
 namespace {
 
-// Two connections within one engine, of which pages come when the test says so.
+// Two connections within one engine; the test decides when pages are paged in.
 class EnginePagesTest : public EngineWorld {
  protected:
   EnginePagesTest() : EngineWorld(SeededOptions(), std::make_unique<ManualPages>()) {
@@ -35,7 +35,7 @@ class EnginePagesTest : public EngineWorld {
   }
 
   ManualPages& pages() { return static_cast<ManualPages&>(*pages_); }
-  // An inlined word to the page, so that only the responder needs pages.
+  // Writes an inline word to the page, so that only the responder needs pages.
   void Write(QueuePair& qp, uint64_t page) {
     queue::SendWorkRequest request;
     request.wqe.opcode = queue::SendOpcode::kWrite;
@@ -96,7 +96,7 @@ TEST_F(EnginePagesTest, AConnectionGoesOnWhileThePageOfAnotherDoesNotCome) {
   EXPECT_EQ(pages().waiting().size(), 1U);
 }
 
-TEST_F(EnginePagesTest, APageMayComeForAQueuePairThatIsGone) {
+TEST_F(EnginePagesTest, APageMayArriveAfterItsQueuePairIsDestroyed) {
   Write(*a_, 0);
   ASSERT_EQ(pages().waiting().size(), 1U);
   const EngineLock lock(engine_);
@@ -107,7 +107,7 @@ TEST_F(EnginePagesTest, APageMayComeForAQueuePairThatIsGone) {
   b_ = &MakeQp(a_->number(), cq_);
 }
 
-TEST_F(EnginePagesTest, APageThatIsNotToBeHadIsAnAccessError) {
+TEST_F(EnginePagesTest, APageThatCannotBePagedInIsAnAccessError) {
   Write(*a_, 0);
   pages().RefuseOldest();
   RunPass();

@@ -17,11 +17,11 @@ namespace {
 AdapterOptions LongPolls() {
   AdapterOptions options = TestOptions();
   options.identity_seed = 1;
-  options.poll_recent = Seconds(1'000);  // however busy the machine is
+  options.poll_recent = Seconds(1'000);  // however slow the machine is
   return options;
 }
 
-// What happens, happens here. Two queue pairs talk to each other.
+// No other thread makes passes. Two queue pairs are connected to each other.
 class EngineTest : public EngineWorld {
  protected:
   explicit EngineTest(const AdapterOptions& options = LongPolls()) : EngineWorld(options) {
@@ -46,15 +46,15 @@ class EngineTest : public EngineWorld {
   QpNumber a_number_;
 };
 
-TEST_F(EngineTest, AKickDoesTheWork) {
+TEST_F(EngineTest, AKickMakesThePass) {
   ASSERT_TRUE(b_->receive_queue().Post({}).has_value());
   PostSend(*a_);
   engine_.Kick(*a_);
-  // Both sides are here: the message, its acknowledgement and both completions.
+  // Both ends are in this engine: the message, its acknowledgement and both completions are done.
   EXPECT_EQ(cq_.size(), 2U);
 }
 
-TEST_F(EngineTest, AKickWhileTheLockIsHeldIsTakenUpAtItsRelease) {
+TEST_F(EngineTest, AKickWhileTheLockIsHeldRunsAtItsRelease) {
   ASSERT_TRUE(b_->receive_queue().Post({}).has_value());
   PostSend(*a_);
   {
@@ -65,7 +65,7 @@ TEST_F(EngineTest, AKickWhileTheLockIsHeldIsTakenUpAtItsRelease) {
   EXPECT_EQ(cq_.size(), 2U);
 }
 
-TEST_F(EngineTest, APassWithNothingToDoSaysSo) {
+TEST_F(EngineTest, AnIdlePassReturnsFalse) {
   const EngineLock lock(engine_);
   while (engine_.Pass()) {
   }
@@ -73,8 +73,9 @@ TEST_F(EngineTest, APassWithNothingToDoSaysSo) {
   EXPECT_EQ(engine_.next_time(), Time::Never());
 }
 
-TEST_F(EngineTest, TimersAreNamedAndRun) {
-  // No receive request is posted: the peer asks to wait, and the timer brings it back.
+TEST_F(EngineTest, NextTimeIsTheDeadlineAndTheTimerRuns) {
+  // No receive request is posted: the peer sends an RNR NAK, and its timer runs the requester
+  // again.
   PostSend(*a_);
   engine_.Kick(*a_);
   Time next;
@@ -106,7 +107,7 @@ TEST_F(EngineTest, TheAlarmIsSetOnlyForAProgressThreadThatSleeps) {
   EXPECT_EQ(engine_.alarm().set_to(), next);
 }
 
-TEST_F(EngineTest, RemembersThatAThreadPolls) {
+TEST_F(EngineTest, APollIsRecordedUntilTheProgramSleeps) {
   EXPECT_EQ(engine_.polled_until(), Time());
   engine_.Progress(cq_);
   EXPECT_GT(engine_.polled_until(), Time());
@@ -116,7 +117,7 @@ TEST_F(EngineTest, RemembersThatAThreadPolls) {
   EXPECT_EQ(engine_.polled_until(), Time()) << "who armed a queue is about to sleep";
 }
 
-TEST_F(EngineTest, APollerWhoFindsTheLockTakenPolls) {
+TEST_F(EngineTest, APollThatFindsTheLockTakenIsRecorded) {
   const EngineLock lock(engine_);
   std::thread([this] { engine_.Progress(cq_); }).join();
   EXPECT_GT(engine_.polled_until(), Time());
@@ -133,7 +134,7 @@ class EngineRetryTest : public EngineTest {
   EngineRetryTest() : EngineTest(OneRunAPass()) {}
 };
 
-TEST_F(EngineRetryTest, WorkThatIsLeftIsTakenUpInTime) {
+TEST_F(EngineRetryTest, RemainingWorkIsDoneInTime) {
   ASSERT_TRUE(b_->receive_queue().Post({}).has_value());
   PostSend(*a_);
   engine_.Kick(*a_);
@@ -142,7 +143,7 @@ TEST_F(EngineRetryTest, WorkThatIsLeftIsTakenUpInTime) {
   EXPECT_EQ(engine_.next_time(), engine_.now() + Nanoseconds(7));
 }
 
-TEST_F(EngineTest, AQueuePairThatIsMarkedMayGo) {
+TEST_F(EngineTest, AMarkedQueuePairCanBeDestroyed) {
   PostSend(*a_);
   {
     const EngineLock lock(engine_);
@@ -156,7 +157,7 @@ TEST_F(EngineTest, AQueuePairThatIsMarkedMayGo) {
   EXPECT_FALSE(engine_.has_work());
 }
 
-// A queue pair whose peer never answers, so that what it has sent is on the way.
+// A queue pair whose peer never answers, so that its requests stay outstanding.
 class EngineBatchTest : public EngineTest {
  protected:
   EngineBatchTest() {
@@ -177,25 +178,25 @@ class EngineBatchTest : public EngineTest {
     }
   }
   uint64_t Sent() {
-    // Not by EngineLock, which takes up the marks.
+    // TryEnter instead of EngineLock, which would drain the ready list.
     return qp_->traffic.packets_sent;
   }
 
   QueuePair* qp_ = nullptr;
 };
 
-TEST_F(EngineBatchTest, SmallRequestsBehindOthersLeaveWithTheNextPoll) {
+TEST_F(EngineBatchTest, SmallRequestsBehindOutstandingOnesLeaveWithTheNextPoll) {
   engine_.Progress(cq_);
   PostSmall(8);
   EXPECT_EQ(Sent(), 8U) << "few are on the way: each leaves at once";
   PostSmall(5);
   EXPECT_EQ(Sent(), 8U);
   engine_.Progress(cq_);
-  engine_.Progress(cq_);  // the first may have been let go before its queue pairs ran
+  engine_.Progress(cq_);  // the first may return before the queue pairs run
   EXPECT_EQ(Sent(), 13U);
 }
 
-TEST_F(EngineBatchTest, AFullBatchDoesNotWait) {
+TEST_F(EngineBatchTest, AFullBatchLeavesAtOnce) {
   engine_.Progress(cq_);
   PostSmall(32);
   EXPECT_EQ(Sent(), 8U);
@@ -203,10 +204,10 @@ TEST_F(EngineBatchTest, AFullBatchDoesNotWait) {
   EXPECT_EQ(Sent(), 33U);
 }
 
-// This process did not run for a while: what arrived meanwhile may stop the timer.
-TEST_F(EngineBatchTest, TimersRunWhenWhatHasArrivedWasRead) {
+// After a pause of this process, a packet that has arrived meanwhile may stop the timer.
+TEST_F(EngineBatchTest, TimersRunAfterPacketsThatHaveArrived) {
   PostSmall();
-  usleep(30'000);  // it is due after 17 ms
+  usleep(30'000);  // the timer is due after 17 ms
   SendSomething();
   const EngineLock lock(engine_);
   ASSERT_TRUE(engine_.Pass());
@@ -215,7 +216,7 @@ TEST_F(EngineBatchTest, TimersRunWhenWhatHasArrivedWasRead) {
   EXPECT_EQ(qp_->counters().timeouts, 1U);
 }
 
-TEST_F(EngineBatchTest, TimersRunInTheEndHoweverMuchArrives) {
+TEST_F(EngineBatchTest, TimersRunAlthoughPacketsKeepArriving) {
   PostSmall();
   usleep(30'000);
   int passes = 0;
@@ -227,7 +228,7 @@ TEST_F(EngineBatchTest, TimersRunInTheEndHoweverMuchArrives) {
   EXPECT_EQ(passes, 17);
 }
 
-TEST_F(EngineTest, ModerationNamesADeadline) {
+TEST_F(EngineTest, ModerationSetsADeadline) {
   const EngineLock lock(engine_);
   cq_.is_moderated = true;
   cq_.SetModeration(10, Seconds(5));

@@ -64,7 +64,7 @@ class EventWaitThreads : public EngineWorld {
   Cq* taken_ = nullptr;
 };
 
-TEST_F(EventWaitThreads, AThreadThatWaitsMakesTheProgressItself) {
+TEST_F(EventWaitThreads, AWaiterMakesThePassesItself) {
   std::thread waits = StartWaiting();
   SendSomething();
   EXPECT_TRUE(Becomes([&] { return Malformed() == 1; }));
@@ -76,7 +76,7 @@ TEST_F(EventWaitThreads, AThreadThatWaitsMakesTheProgressItself) {
   EXPECT_EQ(poll(&file, 1, 0), 0) << "the event was taken, wherever it was raised";
 }
 
-TEST_F(EventWaitThreads, TimersOfRequestsRunWhileItSleeps) {
+TEST_F(EventWaitThreads, TimersRunWhileTheWaiterSleeps) {
   {
     const EngineLock lock(engine_);
     engine_.RemoveQp(*b_);
@@ -89,13 +89,13 @@ TEST_F(EventWaitThreads, TimersOfRequestsRunWhileItSleeps) {
   b_ = &MakeQp(a_->number(), cq_);
 }
 
-TEST_F(EventWaitThreads, AnEventOfThePastIsTakenAtOnce) {
+TEST_F(EventWaitThreads, AnEarlierEventIsTakenAtOnce) {
   Raise(cq_);
   EXPECT_EQ(waits_.Wait(channel_), &cq_);
   EXPECT_EQ(waits_.serve_count(), 0U);
 }
 
-TEST_F(EventWaitThreads, AChannelThatDoesNotBlockSaysThatThereIsNothing) {
+TEST_F(EventWaitThreads, ANonBlockingChannelReturnsEagain) {
   fcntl(channel_.fd(), F_SETFL, O_NONBLOCK);
   errno = 0;
   EXPECT_EQ(waits_.Wait(channel_), nullptr);
@@ -109,7 +109,7 @@ TEST_F(EventWaitThreads, AnEventThatAnotherThreadRaisesWakesIt) {
   EXPECT_EQ(taken_, &cq_);
 }
 
-TEST_F(EventWaitThreads, OnlyOneOfSeveralServesAndTheOthersAreWokenByTheirChannel) {
+TEST_F(EventWaitThreads, OneWaiterServesAndTheOthersAreWokenByTheirChannel) {
   std::thread first = StartWaiting();
   CompletionChannel other{std::move(*EventFile::Open(true))};
   Cq cq{16, &other};
@@ -127,7 +127,7 @@ TEST_F(EventWaitThreads, OnlyOneOfSeveralServesAndTheOthersAreWokenByTheirChanne
   EXPECT_EQ(taken, &cq);
 }
 
-TEST_F(EventWaitThreads, ANoticeMakesItMakeAPass) {
+TEST_F(EventWaitThreads, ANoticeMakesTheWaiterMakeAPass) {
   std::thread waits = StartWaiting();
   usleep(20'000);
   const uint64_t before = Passes();
@@ -137,7 +137,7 @@ TEST_F(EventWaitThreads, ANoticeMakesItMakeAPass) {
   waits.join();
 }
 
-TEST_F(EventWaitThreads, TheProgressThreadIsWokenWhenTheThreadLeavesThatRelievedIt) {
+TEST_F(EventWaitThreads, TheProgressThreadIsWokenWhenTheServingWaiterLeaves) {
   EXPECT_FALSE(waits_.Relieve()) << "no thread serves";
   std::thread waits = StartWaiting();
   EXPECT_TRUE(waits_.Relieve());
@@ -195,7 +195,7 @@ class EventWaitSignalThreads : public EventWaitThreads {
   ~EventWaitSignalThreads() override { std::signal(SIGUSR1, SIG_DFL); }
 };
 
-TEST_F(EventWaitSignalThreads, AHandlerEndsTheWaitAsItEndsARead) {
+TEST_F(EventWaitSignalThreads, ASignalHandlerEndsTheWait) {
   SetHandler(0);
   int error = 0;
   std::thread waits([&] {
@@ -212,7 +212,7 @@ TEST_F(EventWaitSignalThreads, AHandlerEndsTheWaitAsItEndsARead) {
   EXPECT_EQ(error, EINTR);
 }
 
-TEST_F(EventWaitSignalThreads, AHandlerWithRestartDoesNot) {
+TEST_F(EventWaitSignalThreads, ASignalHandlerWithRestartDoesNotEndTheWait) {
   SetHandler(SA_RESTART);
   std::thread waits = StartWaiting();
   for (int i = 0; i < 5; ++i) {
@@ -225,7 +225,7 @@ TEST_F(EventWaitSignalThreads, AHandlerWithRestartDoesNot) {
   EXPECT_EQ(taken_, &cq_);
 }
 
-TEST_F(EventWaitThreads, AThreadThatIsCancelledLeavesNothingBehind) {
+TEST_F(EventWaitThreads, ACancelledWaiterLeavesNothingBehind) {
   for (int i = 0; i < 20; ++i) {
     std::thread waits = StartWaiting();
     pthread_cancel(waits.native_handle());
@@ -238,7 +238,7 @@ TEST_F(EventWaitThreads, AThreadThatIsCancelledLeavesNothingBehind) {
   EXPECT_EQ(taken_, &cq_);
 }
 
-TEST_F(EventWaitThreads, WhileItSleepsTheProgressThreadDoesNotWake) {
+TEST_F(EventWaitThreads, TheProgressThreadSleepsWhileAWaiterServes) {
   ProgressThread progress_thread(engine_, waits_, wake_, options_);
   std::thread waits = StartWaiting();
   // The first packets can wake up both threads, until the progress thread finds the packet taken

@@ -26,7 +26,7 @@ wire::Icrc Sum(const wire::PseudoHeader& header, const Bytes& packet) {
   return sum.Finish();
 }
 
-// Many more flows than places, so that they push each other out.
+// Many more flows than entries, so that they replace each other.
 TEST(FlowCache, NeverTakesOneFlowForAnother) {
   FlowCache cache;
   Random random(3);

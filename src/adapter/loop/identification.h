@@ -11,7 +11,7 @@
 
 namespace verbena::adapter {
 
-// Who sent a datagram that came to `port`.
+// The flow of a datagram that arrived at `port`.
 [[nodiscard]] inline wire::UdpFlow FlowOf(const fabric::ReceivedDatagram& datagram, uint16_t port) {
   return {.source = datagram.from.ip,
           .destination = datagram.to,
@@ -19,8 +19,8 @@ namespace verbena::adapter {
           .destination_port = port};
 }
 
-// The identification of IPv4 that the datagram must have had for its ICRC to be right, which the
-// socket does not tell; 0 for IPv6. nullopt if it is not right with any that its sender uses.
+// The IPv4 identification for which the ICRC of the datagram is right: the socket does not report
+// it. 0 for IPv6. nullopt if the ICRC is not right for any identification that the sender uses.
 [[nodiscard]] inline std::optional<uint16_t> FindIdentification(
     FlowCache& flows, const wire::UdpFlow& flow, const fabric::ReceivedDatagram& datagram,
     const wire::Packet& packet) {

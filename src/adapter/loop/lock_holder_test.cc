@@ -65,7 +65,7 @@ TEST_F(LockHolderThreads, AHolderThatSleepsForAPageIsCalledBack) {
 }
 
 // The holder soon meets the next stuck page, which must not take another 2 ms.
-TEST_F(LockHolderThreads, AHoldSoonAfterACallGetsLittlePatience) {
+TEST_F(LockHolderThreads, AHoldSoonAfterACallIsCheckedSooner) {
   StuckPages pages(1, kUserMode);
   pages.Stick(0, 1);
   std::array<std::byte, 64> bytes{};
@@ -99,7 +99,7 @@ TEST_F(LockHolderThreads, AHolderThatRunsIsLeftAlone) {
 }
 
 // A thread that takes the lock again and again has a new hold each time.
-TEST_F(LockHolderThreads, PatienceBeginsAnewWithEachHold) {
+TEST_F(LockHolderThreads, EachHoldGetsTheFullPatience) {
   const uint64_t before = holder_.holds();
   holder_.Enter();
   EXPECT_TRUE(holder_.is_held());

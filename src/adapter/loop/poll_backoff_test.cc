@@ -15,7 +15,7 @@ class PollBackoffTest : public testing::Test {
     return backoff_.OnEmpty(now_);
   }
   // Polls until the back-off says yield or nap; returns how long it has spun.
-  Duration SpinUntilItGivesWay() {
+  Duration SpinUntilItYields() {
     const Time begin = now_ + Microseconds(1);
     while (PollInVain() == Step::kSpin) {
     }
@@ -32,7 +32,7 @@ class PollBackoffTest : public testing::Test {
   }
   // One wait that ends after other threads have run.
   void WaitForPeerOnThisCore() {
-    SpinUntilItGivesWay();
+    SpinUntilItYields();
     Yield(Microseconds(5));
     EXPECT_TRUE(backoff_.OnWork());
   }
@@ -42,7 +42,7 @@ class PollBackoffTest : public testing::Test {
 };
 
 TEST_F(PollBackoffTest, SpinsForABoundedTimeAndThenYieldsWithEveryPoll) {
-  EXPECT_EQ(SpinUntilItGivesWay(), PollBackoff::kSpin);
+  EXPECT_EQ(SpinUntilItYields(), PollBackoff::kSpin);
   for (int i = 0; i < 100; ++i) {
     Yield(Nanoseconds(300));
     EXPECT_EQ(PollInVain(), Step::kYield);
@@ -63,7 +63,7 @@ TEST_F(PollBackoffTest, APollThatTakesLongIsNoGap) {
 TEST_F(PollBackoffTest, ASinglePollThatTookLongCountsLittle) {
   for (int i = 0; i < 5; ++i) backoff_.OnTimed(Microseconds(1));
   backoff_.OnTimed(Milliseconds(4));
-  SpinUntilItGivesWay();
+  SpinUntilItYields();
   now_ += Microseconds(20);
   EXPECT_EQ(backoff_.OnEmpty(now_), Step::kSpin) << "the program did something else";
 }
@@ -74,39 +74,39 @@ TEST_F(PollBackoffTest, OneOfSoManyPollsIsTimed) {
   EXPECT_EQ(timed, 10U);
 }
 
-TEST_F(PollBackoffTest, AThreadPollsAsLongAsItsPollsComeBetweenItsPosts) {
+TEST_F(PollBackoffTest, AThreadCountsAsAPollerWhileItPollsBetweenPosts) {
   EXPECT_FALSE(backoff_.OnPost()) << "it has not polled yet";
   static_cast<void>(PollInVain());
   for (uint32_t i = 0; i < PollBackoff::kPostsMax; ++i) EXPECT_TRUE(backoff_.OnPost());
   EXPECT_FALSE(backoff_.OnPost());
 }
 
-TEST_F(PollBackoffTest, AThreadThatTakesEventsComesBackAsOneThatPolls) {
+TEST_F(PollBackoffTest, AThreadThatTakesEventsCountsAsAPoller) {
   backoff_.OnEvent();
   for (uint32_t i = 0; i < PollBackoff::kPostsMax; ++i) EXPECT_TRUE(backoff_.OnPost());
   EXPECT_FALSE(backoff_.OnPost());
 }
 
 TEST_F(PollBackoffTest, WorkBeginsANewSpin) {
-  SpinUntilItGivesWay();
+  SpinUntilItYields();
   EXPECT_TRUE(backoff_.OnWork());
   EXPECT_FALSE(backoff_.OnWork()) << "it has not given way since";
-  EXPECT_EQ(SpinUntilItGivesWay(), PollBackoff::kSpin);
+  EXPECT_EQ(SpinUntilItYields(), PollBackoff::kSpin);
 }
 
-TEST_F(PollBackoffTest, AProgramThatDoesSomethingElseBetweenPollsDoesNotGiveWay) {
+TEST_F(PollBackoffTest, AProgramThatWorksBetweenPollsDoesNotYield) {
   for (int i = 0; i < 100; ++i) {
     now_ += PollBackoff::kGap + Microseconds(1);
     EXPECT_EQ(backoff_.OnEmpty(now_), Step::kSpin);
   }
 }
 
-TEST_F(PollBackoffTest, APeerOnTheSameCoreIsLetRunAtOnce) {
+TEST_F(PollBackoffTest, YieldsAtOnceToAPeerOnTheSameCore) {
   for (int i = 0; i < 6; ++i) WaitForPeerOnThisCore();
-  EXPECT_EQ(SpinUntilItGivesWay(), Duration());
+  EXPECT_EQ(SpinUntilItYields(), Duration());
 }
 
-TEST_F(PollBackoffTest, TriesToSpinNowAndThenAndGoesOnIfThatFindsSomething) {
+TEST_F(PollBackoffTest, ProbesSpinningAndKeepsItIfACompletionComes) {
   for (int i = 0; i < 6; ++i) WaitForPeerOnThisCore();
   uint32_t waits = 0;
   while (PollInVain() != Step::kSpin) {
@@ -115,29 +115,29 @@ TEST_F(PollBackoffTest, TriesToSpinNowAndThenAndGoesOnIfThatFindsSomething) {
     ASSERT_LE(++waits, PollBackoff::kProbe);
   }
   backoff_.OnWork();
-  EXPECT_EQ(SpinUntilItGivesWay(), PollBackoff::kSpin);
+  EXPECT_EQ(SpinUntilItYields(), PollBackoff::kSpin);
 }
 
 TEST_F(PollBackoffTest, NapsWhereAYieldCostsATimeSlice) {
-  SpinUntilItGivesWay();
+  SpinUntilItYields();
   Yield(Milliseconds(4));
   EXPECT_EQ(PollInVain(), Step::kNap);
   Nap();
   EXPECT_EQ(PollInVain(), Step::kNap) << "for as long as this wait lasts";
 }
 
-TEST_F(PollBackoffTest, ALongYieldInWhichNoThreadRanIsNoReasonToNap) {
-  SpinUntilItGivesWay();
+TEST_F(PollBackoffTest, DoesNotNapAfterALongYieldInWhichNoThreadRan) {
+  SpinUntilItYields();
   Yield(Milliseconds(4), /*preempted=*/false);
   EXPECT_EQ(PollInVain(), Step::kYield);
 }
 
 // Counts the waits in a row in which the poller naps.
-TEST_F(PollBackoffTest, LooksWhetherTheOthersAreStillThereMoreAndMoreSeldom) {
+TEST_F(PollBackoffTest, ProbesForOtherThreadsLessAndLessOften) {
   const auto naps_in_a_row = [&] {
     uint32_t waits = 0;
     while (true) {
-      SpinUntilItGivesWay();
+      SpinUntilItYields();
       now_ -= Microseconds(1);
       if (PollInVain() == Step::kYield) return waits;
       ++waits;

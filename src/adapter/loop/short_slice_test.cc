@@ -20,7 +20,7 @@ uint64_t Runtime() {
   return attributes[3];
 }
 
-TEST(ShortSliceTest, IsAsked) {
+TEST(ShortSliceTest, ChangesTheSliceOfTheThread) {
   std::thread([] {
     const uint64_t before = Runtime();
     AskForSlice(Microseconds(200));
@@ -29,7 +29,7 @@ TEST(ShortSliceTest, IsAsked) {
   }).join();
 }
 
-TEST(ShortSliceTest, LeavesThePriorityAlone) {
+TEST(ShortSliceTest, KeepsThePriority) {
   std::thread([] {
     ASSERT_EQ(setpriority(PRIO_PROCESS, 0, 5), 0);
     AskForSlice(Microseconds(200));

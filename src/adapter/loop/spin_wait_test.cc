@@ -25,7 +25,7 @@ class SpinWaitTest : public testing::Test {
   Time begin_{Seconds(1)};
 };
 
-TEST_F(SpinWaitTest, BeginsWithNothingAndGrowsWithShortSleeps) {
+TEST_F(SpinWaitTest, BeginsWithoutSpinningAndGrowsWithShortSleeps) {
   EXPECT_EQ(Limit(), Duration());
   SleepShortly(1);
   EXPECT_EQ(Limit(), SpinWait::kMin);
@@ -33,19 +33,19 @@ TEST_F(SpinWaitTest, BeginsWithNothingAndGrowsWithShortSleeps) {
   EXPECT_EQ(Limit(), kMax);
 }
 
-TEST_F(SpinWaitTest, ShrinksToNothingWithLongSleeps) {
+TEST_F(SpinWaitTest, ShrinksToZeroWithLongSleeps) {
   SleepShortly(10);
   for (int i = 0; i < 64; ++i) spin_.OnSlept(Milliseconds(1));
   EXPECT_EQ(Limit(), Duration());
 }
 
-TEST_F(SpinWaitTest, NeverWhereTheProgramSaysSo) {
+TEST_F(SpinWaitTest, AMaximumOfZeroNeverSpins) {
   SpinWait never{Duration()};
   for (int i = 0; i < 10; ++i) never.OnSlept(Duration());
   EXPECT_FALSE(never.Wants(begin_, begin_));
 }
 
-TEST_F(SpinWaitTest, LeavesTheCoreToOthersForSomeTimes) {
+TEST_F(SpinWaitTest, SkipsSpinsAfterAnotherThreadRan) {
   SleepShortly(10);
   EXPECT_TRUE(spin_.OnYielded(Nanoseconds(300), kPreempted)) << "too short to be true";
   EXPECT_TRUE(spin_.OnYielded(Microseconds(9), kNotPreempted)) << "an interrupt";

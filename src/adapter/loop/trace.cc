@@ -18,10 +18,10 @@
 namespace verbena::adapter {
 namespace {
 
-// Of packets that wait to be written. Reached only by turns that are very long.
+// Limit of the packets that wait to be written. Only very long passes reach it.
 constexpr size_t kPendingMax = size_t{1} << 20;
 
-// Captures tell the time of day, the engine has a clock that is never set.
+// Captures have the time of day; the engine has a monotonic clock.
 Duration SinceEpoch() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -40,7 +40,7 @@ ErrorOr<std::unique_ptr<Trace>> Trace::Open(const std::string& path, OnWarning o
   if (!file) {
     return Fail(SystemError(file.error().os_error, "cannot open the trace " + file.error().text));
   }
-  // Not make_unique: the constructor is private.
+  // Not make_unique, because the constructor is private.
   return std::unique_ptr<Trace>(new Trace(path, std::move(*file), std::move(on_urgent_warning)));
 }
 
@@ -91,7 +91,7 @@ void Trace::Flush() {
   pending_.clear();
 }
 
-// Of a write that went as far as it could.
+// Why a write was short.
 int Trace::WhyShort() const {
   rlimit limit{};
   struct stat file {};
@@ -100,7 +100,7 @@ int Trace::WhyShort() const {
   return is_limit ? EFBIG : ENOSPC;
 }
 
-// The program goes on, and its user hears of it once.
+// The program continues, and the user is warned once.
 void Trace::End(int error) {
   file_ = fabric::FileDescriptor();
   static_cast<void>(WhenMemory([&] {

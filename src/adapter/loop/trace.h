@@ -18,41 +18,40 @@
 
 namespace verbena::adapter {
 
-// Every packet of an adapter in a file that Wireshark opens. Packets are collected and written
-// whole at the end of each step of the engine, so the file is complete whenever no step is under
-// way: at an exit without a word, after a kill, and in a child of this process, which writes
-// nothing.
+// Writes every packet of an adapter to a file that Wireshark opens. Packets are collected and
+// written together at the end of each pass of the engine, so the file is complete between two
+// passes: also after _exit, after a kill, and in a forked child, which writes nothing.
 //
-// Several may write to one file, of one process or of many: each begins a section of its own, and
-// what it writes at a time is appended in one piece. So an old file is added to, not replaced. What
-// file may be named: base/own_file.h.
+// Several traces can write to one file, from one process or from many: each begins a section of its
+// own, and each write appends whole blocks. So an existing file is extended, not replaced. Which
+// files are allowed: base/own_file.h.
 //
-// A trace that cannot be written any more ends, and its user hears of it once; the adapter goes on.
+// A trace that can no longer be written ends with one warning; the adapter continues.
 //
 // Owned by the adapter; under the engine's lock.
 class Trace {
  public:
   using OnWarning = std::function<void(const std::string& warning)>;
 
-  // `on_urgent_warning` is called with the reason if it ends; without it, the reason is a warning
-  // to be taken.
+  // `on_urgent_warning` is called with the reason if the trace ends; without it, TakeWarnings
+  // returns the reason.
   [[nodiscard]] static ErrorOr<std::unique_ptr<Trace>> Open(const std::string& path,
                                                             OnWarning on_urgent_warning = {});
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
   ~Trace() { Flush(); }
 
-  // A packet that was sent.
+  // Records a packet that was sent.
   void OnSent(const wire::UdpFlow& flow, const wire::IpFields& ip,
               std::span<const std::byte> packet) {
     Write(flow, ip, packet);
   }
-  // A packet that came to `port`, whatever will become of it.
+  // Records a packet that arrived at `port`, before it is checked.
   void OnReceived(const fabric::ReceivedDatagram& datagram, uint16_t port);
 
   void Flush();
 
-  // Why it ended, if it did. Returned once.
+  // Why the trace ended, if it did. Returned once.
   [[nodiscard]] std::vector<std::string> TakeWarnings();
 
  private:
@@ -65,9 +64,9 @@ class Trace {
 
   const std::string path_;
   const OnWarning on_urgent_warning_;
-  fabric::FileDescriptor file_;  // closed when it could not be written to
+  fabric::FileDescriptor file_;  // closed after a failed write
   std::vector<std::byte> pending_;
-  const Duration since_epoch_;  // of the clock's origin
+  const Duration since_epoch_;  // wall-clock time of the clock's origin
   wire::PcapngWriter writer_;
   FlowCache flows_;
   std::vector<std::string> warnings_;

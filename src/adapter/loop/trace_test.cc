@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// A packet of a capture: the IP and UDP headers, and what is behind them.
+// A captured packet: the IP and UDP headers, and the rest.
 struct Captured {
   uint64_t time_ns = 0;
   Bytes headers;
@@ -39,7 +39,7 @@ uint32_t WordAt(const Bytes& bytes, size_t offset) {
   return word;
 }
 
-// Fails the test where the file is not a row of whole blocks.
+// Fails the test if the file is not a sequence of whole blocks.
 Capture Read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> chars{std::istreambuf_iterator<char>(file), {}};
@@ -68,7 +68,7 @@ Capture Read(const std::string& path) {
   return capture;
 }
 
-// With the very headers that are in the file.
+// With the headers as they are in the file.
 bool IcrcIsRight(const Captured& captured) {
   const auto packet = wire::Packet::Parse(captured.packet);
   if (!packet) return false;
@@ -104,7 +104,7 @@ class TraceTest : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(TraceTest, ShowsBothSidesTheSamePackets) {
+TEST_P(TraceTest, BothEndsRecordTheSamePackets) {
   {
     TestNode a(GetParam(), uint64_t{1} << 20, Traced("a"));
     TestNode b(GetParam(), uint64_t{1} << 20, Traced("b"));
@@ -115,10 +115,10 @@ TEST_P(TraceTest, ShowsBothSidesTheSamePackets) {
   }
   const Capture at_a = Read(PathOf("a"));
   const Capture at_b = Read(PathOf("b"));
-  EXPECT_GE(at_a.packets.size(), 14U);  // 13 of the write, and an answer
+  EXPECT_GE(at_a.packets.size(), 14U);  // 13 of the write, and an acknowledgement
   ExpectAllRight(at_a);
   ExpectAllRight(at_b);
-  // What one sent, the other got, headers included.
+  // Every packet that one end sent arrived at the other, with the same headers.
   const auto seen = [&](const Captured& wanted) {
     for (const Captured& other : at_b.packets) {
       if (other.packet == wanted.packet && other.headers == wanted.headers) return true;
@@ -130,13 +130,13 @@ TEST_P(TraceTest, ShowsBothSidesTheSamePackets) {
   EXPECT_GE(common, 14U);
 }
 
-TEST_P(TraceTest, HasTheShortCutOnceAndSealed) {
+TEST_P(TraceTest, RecordsLoopbackPacketsOnceWithTheirIcrc) {
   {
     TestNode a(GetParam(), uint64_t{1} << 20, Traced("a"));
     QueuePair& from = a.MakeQp(QpType::kRc);
     QueuePair& to = a.MakeQp(QpType::kRc);
     Connect(a, from, a, to);
-    // So that no page is absent, and nothing comes twice.
+    // So that no page is absent, and no packet is retransmitted.
     a.Fill(uint64_t{1} << 19, 10'000, 9);
     WriteAcross(a, from, a, 10'000);
     const auto report = a.adapter().Query();
@@ -154,14 +154,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TraceTest, testing::Values("127.0.0.1", "::1"),
 
 using OneTraceTest = TraceTest;
 
-TEST_F(OneTraceTest, SeveralAdaptersShareAFileThatIsAlwaysWhole) {
+TEST_F(OneTraceTest, SeveralAdaptersShareAFileOfWholeBlocks) {
   TestNode a("127.0.0.1", uint64_t{1} << 20, Traced("a"));
   TestNode b("127.0.0.1", uint64_t{1} << 20, Traced("a"));
   QueuePair& qa = a.MakeQp(QpType::kRc);
   QueuePair& qb = b.MakeQp(QpType::kRc);
   Connect(a, qa, b, qb);
   WriteAcross(a, qa, b, 20'000);
-  // Neither was closed.
+  // Neither trace was closed.
   const Capture capture = Read(PathOf("a"));
   EXPECT_EQ(capture.sections, 2U);
   EXPECT_GE(capture.packets.size(), 12U);
@@ -193,7 +193,7 @@ TEST_F(OneTraceTest, AChildWritesNothing) {
   EXPECT_GT(Read(PathOf("a")).packets.size(), before);
 }
 
-TEST_F(OneTraceTest, AFileThatCannotBeOpenedIsSaid) {
+TEST_F(OneTraceTest, AFileThatCannotBeOpenedIsAnError) {
   AdapterOptions options = TestOptions();
   options.trace = testing::TempDir() + "/no/such/folder/file";
   const auto opened = Adapter::Open(options);
@@ -203,7 +203,7 @@ TEST_F(OneTraceTest, AFileThatCannotBeOpenedIsSaid) {
   EXPECT_NE(opened.error().text.find(options.trace), std::string::npos) << opened.error().text;
 }
 
-TEST_F(OneTraceTest, WhatIsNoFileOfTheUsersIsRefusedInWords) {
+TEST_F(OneTraceTest, AFileThatIsNotAnOwnRegularFileIsRefused) {
   AdapterOptions options = TestOptions();
   options.trace = "/dev/full";
   EXPECT_EQ(Adapter::Open(options).error().text,
@@ -217,7 +217,7 @@ TEST_F(OneTraceTest, WhatIsNoFileOfTheUsersIsRefusedInWords) {
   EXPECT_NE(access(PathOf("b").c_str(), F_OK), 0) << "nothing is made behind it";
 }
 
-// Files may have so many bytes, while this is.
+// Limits the size of files during its lifetime.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -233,8 +233,8 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
-// Were it not so, SIGXFSZ would end the test.
-TEST_F(OneTraceTest, AFileThatMayNotGrowEndsItWithOneNoteAndTheProgramGoesOn) {
+// If the limit were not handled, SIGXFSZ would end the test.
+TEST_F(OneTraceTest, AFileAtItsSizeLimitEndsTheTraceWithOneWarning) {
   std::vector<std::string> warnings;
   for (const bool is_urgent : {false, true}) {
     AdapterOptions options = Traced(is_urgent ? "a" : "b");

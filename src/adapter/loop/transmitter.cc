@@ -18,11 +18,11 @@ wire::UdpFlow FlowOn(const fabric::Route& route, uint16_t source_port) {
           .destination_port = route.to.port};
 }
 
-// Segments below this size are what networks were seen to lose that deliver larger ones: a Linux
-// guest takes no smaller ones from its host (docs/fabric.md).
+// Some networks lose segments below this size but deliver larger ones: a Linux guest takes no
+// smaller segments from its host (docs/fabric.md).
 constexpr size_t kSafeSegment = 512;
 
-// Its sender is not answered, and so never sends it again by itself.
+// A packet without an acknowledgement, which its sender never retransmits.
 bool IsUnanswered(const transport::OutPacket& packet) {
   const wire::OpcodeInfo& info = *wire::FindOpcode(wire::Bth::Parse(packet.header)->opcode);
   return info.service == wire::Service::kUc || info.service == wire::Service::kUd ||
@@ -37,7 +37,7 @@ transport::SegmentPath EndsOf(const Path& path, size_t bytes) {
 
 std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPacket& packet) {
   const Path* const path = paths_.Find(packet.path);
-  if (path == nullptr) {  // the address handle went between the post and now
+  if (path == nullptr) {  // the address handle was destroyed after the post
     ++counters_.paths_gone;
     return std::nullopt;
   }
@@ -71,11 +71,11 @@ void Transmitter::StageMad(const transport::CmDatagram& datagram, QpNumber numbe
   route.single = true;
   const bool ends_here =
       endpoints_.Has(EndpointOf(to.gsi)) && (to.local == to.address || addresses_.Has(to.address));
-  // Nothing of it is in memory that could be gone.
+  // A management datagram has no payload in memory that could be missing.
   CHECK(!StageOn(endpoints_.Of(number), route, ends_here, packet));
 }
 
-// The interface that has the address; 0 if none has.
+// The interface that has the address; 0 if there is none.
 uint32_t Transmitter::InterfaceOf(const IpAddress& address) const {
   const auto all = addresses_.All();
   if (!all) return 0;
@@ -86,7 +86,8 @@ uint32_t Transmitter::InterfaceOf(const IpAddress& address) const {
 }
 
 bool Transmitter::IsSingle(const Path& path, const transport::OutPacket& packet) const {
-  // Acknowledgements of many queue pairs would be lost together, time and again.
+  // A network that loses segments would lose the acknowledgements of many queue pairs together,
+  // repeatedly.
   const bool is_at_risk = !path.ends_here && WireSizeOf(packet) < kSafeSegment;
   if (is_at_risk && IsUnanswered(packet)) return true;
   return segment_losses_.has_singles() &&
@@ -114,10 +115,10 @@ void Transmitter::StageCopies(fabric::Fabric& by, fabric::Route route,
                               const transport::OutPacket& packet) {
   for (uint16_t number = 1; number < ports_.multicast_endpoints; ++number) {
     route.to.port = ports_.ports.PortOf(fabric::EndpointId(number));
-    // What is behind it in the outbox must find its room.
+    // The remaining packets of the outbox must find room.
     const auto has_room = [&] { return by.room(kDatagramMax) >= outbox_packets_; };
     if (!has_room()) static_cast<void>(Flush());
-    if (!has_room()) return;  // as if it was lost on the way
+    if (!has_room()) return;  // the copy counts as lost on the way
     if (StageOn(by, route, false, packet)) return;
   }
 }
@@ -135,7 +136,7 @@ std::optional<memory::MachineAddress> Transmitter::StageOn(fabric::Fabric& by,
     return gone;
   }
   if (is_local) ++counters_.loopback_packets;
-  // Within a process nothing can happen to it; but a trace shows what others would see.
+  // Loopback packets need no ICRC, except that a trace shows what a peer would see.
   if (!is_local || trace_ != nullptr) SealPacket(FlowOn(route, by.port()), *place);
   if (trace_ != nullptr) {
     trace_->OnSent(FlowOn(route, by.port()),

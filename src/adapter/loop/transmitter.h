@@ -21,11 +21,11 @@
 
 namespace verbena::adapter {
 
-// The way out: takes the packets that machines named, copies each payload once to where the system
-// will read it, and seals it with the ICRC while it is in the cache. What goes to a queue pair of
-// this process takes a short cut.
+// The transmit side: takes packets from the outbox, copies each payload once into the buffer that
+// the kernel reads, and appends the ICRC while the packet is in the cache. Packets to a queue pair
+// of this process take the loopback.
 //
-// Owned by the engine; under its lock. What it refers to outlives it.
+// Owned by the engine; under its lock. Everything it refers to outlives it.
 class Transmitter {
  public:
   Transmitter(const EndpointSet& endpoints, fabric::Loopback& loopback, const PathTable& paths,
@@ -41,37 +41,37 @@ class Transmitter {
         addresses_(addresses),
         default_sources_(addresses) {}
 
-  // Whether so many packets of any size, all of this queue pair, fit before the next Flush, or
-  // Receive of the loopback.
+  // Whether this many packets of any size, all from one queue pair, fit before the next Flush, or
+  // before the loopback is received.
   [[nodiscard]] bool HasRoomFor(size_t packets, QpNumber from) const {
     return endpoints_.Of(from).room(kDatagramMax) >= packets &&
            loopback_.room(kDatagramMax) >= packets;
   }
 
-  // Copies the packet to where it leaves from: the socket of its queue pair's endpoint, because
-  // peers check the port. If a byte of its payload is gone: which; then
-  // nothing is sent. REQUIRES: there is room.
+  // Copies the packet to the socket of its queue pair's endpoint, because peers check the source
+  // port. If a page of the payload is not in memory, returns its address and sends nothing.
+  // REQUIRES: there is room.
   [[nodiscard]] std::optional<memory::MachineAddress> Stage(const transport::OutPacket& packet);
 
-  // A management datagram to the general services queue pair of another process, from `number`,
-  // which is ours. REQUIRES: there is room.
+  // Stages a management datagram to the general services queue pair of another process, from
+  // `number`, which is ours. REQUIRES: there is room.
   void StageMad(const transport::CmDatagram& datagram, QpNumber number, Psn psn);
 
-  // What is known of the machine's addresses may be too old, and what of its paths.
+  // Refreshes what may have expired: the addresses of the machine, and losses of paths.
   void OnTime(Time now) {
     if (paths_.has_remote()) default_sources_.Refresh(now);
     segment_losses_.OnTime(now);
   }
 
-  // What became of packets that left together. Where it makes the path one that is sent single
-  // datagrams, for the first time: what to tell the user.
+  // The result of packets that left as segments of one message. If the path is now to get single
+  // datagrams, for the first time: the warning for the user.
   [[nodiscard]] std::optional<std::string> OnSegments(const transport::SegmentReport& report,
                                                       Time now);
   [[nodiscard]] bool segments_in_doubt() const { return segment_losses_.in_doubt(); }
   // The machine's addresses have changed.
   void ClearPaths() { segment_losses_.Clear(); }
 
-  // False when the system takes no more now.
+  // False if the send buffer is full.
   [[nodiscard]] bool Flush() { return endpoints_.Flush(); }
 
  private:
@@ -82,13 +82,13 @@ class Transmitter {
   bool EndsHere(const Path& path, QpNumber to) const {
     return path.ends_here && endpoints_.Has(EndpointOf(to));
   }
-  // The path loses what leaves together.
+  // Whether the packet must leave alone, because the path loses segments.
   bool IsSingle(const Path& path, const transport::OutPacket& packet) const;
   std::optional<memory::MachineAddress> StageOn(fabric::Fabric& by, const fabric::Route& route,
                                                 bool is_local, const transport::OutPacket& packet);
   [[nodiscard]] uint32_t InterfaceOf(const IpAddress& address) const;
-  // A datagram to a group goes to endpoint 0, and again to each other one whose process may be in
-  // it, here or there.
+  // Sends a multicast datagram again to each endpoint other than 0 whose process may be a member,
+  // on this machine or on the peer's.
   void StageCopies(fabric::Fabric& by, fabric::Route route, const transport::OutPacket& packet);
   void SealPacket(const wire::UdpFlow& flow, const fabric::Reservation& place);
 
@@ -97,7 +97,7 @@ class Transmitter {
   const PathTable& paths_;
   const PortMap ports_;
   PortCounters& counters_;
-  const size_t outbox_packets_;  // that must find room at any time
+  const size_t outbox_packets_;  // room for this many is reserved
   Trace* const trace_;           // nullptr: none
   const fabric::MachineAddresses& addresses_;
   DefaultSourceAddresses default_sources_;

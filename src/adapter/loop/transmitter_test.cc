@@ -38,7 +38,7 @@ class TransmitterTest : public testing::Test {
   transport::PathId AddPath(const char* from, const char* to) {
     return *paths_.Add({.source = TestIp(from), .destination = TestIp(to)});
   }
-  // A write of `size` bytes at `offset` of the memory, to a queue pair of that endpoint.
+  // A write of `size` bytes from `offset` of the memory, to a queue pair of endpoint `to`.
   transport::OutPacket Packet(transport::PathId path, fabric::EndpointId to, uint64_t offset,
                               uint32_t size) const {
     transport::OutPacket packet;
@@ -111,7 +111,7 @@ TEST_F(TransmitterTest, ArrivesAtThePortOfTheEndpointWithTheRightIcrc) {
   EXPECT_EQ(counters_.loopback_packets, 0U);
 }
 
-TEST_F(TransmitterTest, TakesTheShortCutToItsOwnEndpoint) {
+TEST_F(TransmitterTest, PacketsToItsOwnEndpointTakeTheLoopback) {
   const auto path = AddPath("127.0.0.1", "127.0.0.2");
   ASSERT_FALSE(transmitter_.Stage(Packet(path, ours().endpoint(), 0, 100)).has_value());
   const auto datagrams = loopback_.Receive();
@@ -124,7 +124,7 @@ TEST_F(TransmitterTest, TakesTheShortCutToItsOwnEndpoint) {
   EXPECT_EQ(counters_.loopback_packets, 1U);
 }
 
-TEST_F(TransmitterTest, InlineDataIsTakenFromWhereItIs) {
+TEST_F(TransmitterTest, InlineDataIsSentFromTheQueueElement) {
   std::array<std::byte, 3> data{std::byte{1}, std::byte{2}, std::byte{3}};
   auto packet = Packet(AddPath("::1", "::1"), ours().endpoint(), 0, 3);
   packet.payload.Clear();
@@ -135,7 +135,7 @@ TEST_F(TransmitterTest, InlineDataIsTakenFromWhereItIs) {
   EXPECT_EQ(std::memcmp(parsed->payload().data(), data.data(), 3), 0);
 }
 
-TEST_F(TransmitterTest, PayloadThatIsGoneIsNotSent) {
+TEST_F(TransmitterTest, APacketWithUnmappedPayloadIsNotSent) {
   munmap(memory_ + kPage, kPage);
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   for (const fabric::EndpointId to : {ours().endpoint(), theirs_->endpoint()}) {
@@ -150,7 +150,7 @@ TEST_F(TransmitterTest, PayloadThatIsGoneIsNotSent) {
   EXPECT_EQ(ours().transmit_counters().datagrams, 0U);
 }
 
-TEST_F(TransmitterTest, APathThatIsGoneIsALoss) {
+TEST_F(TransmitterTest, APacketWithoutAPathIsLost) {
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   const auto packet = Packet(path, theirs_->endpoint(), 0, 8);
   paths_.Remove(path);
@@ -159,7 +159,7 @@ TEST_F(TransmitterTest, APathThatIsGoneIsALoss) {
   EXPECT_EQ(counters_.packets_sent, 0U);
 }
 
-// Peers check the port that a packet comes from.
+// Peers check the source port of a packet.
 TEST_F(TransmitterTest, LeavesByTheSocketOfItsQueuePairsEndpoint) {
   auto another = OpenFabric();
   const uint16_t port = another->port();
@@ -173,14 +173,14 @@ TEST_F(TransmitterTest, LeavesByTheSocketOfItsQueuePairsEndpoint) {
     ASSERT_TRUE(transmitter_.Flush());
     EXPECT_EQ(ReceivePort(*theirs_), is_second ? port : ours().port());
   }
-  // Both are of this process.
+  // Both endpoints are of this process.
   ASSERT_FALSE(transmitter_.Stage(Packet(path, endpoint, 0, 8)).has_value());
   const auto datagrams = loopback_.Receive();
   ASSERT_EQ(datagrams.size(), 1U);
   EXPECT_EQ(datagrams[0].from.port, ours().port());
 }
 
-TEST_F(TransmitterTest, KnowsHowMuchFits) {
+TEST_F(TransmitterTest, HasRoomForKnowsHowManyPacketsFit) {
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   EXPECT_TRUE(transmitter_.HasRoomFor(64, from_));
   EXPECT_FALSE(transmitter_.HasRoomFor(1'000'000, from_));
@@ -202,7 +202,7 @@ class TransmitterSegmentTest : public TransmitterTest {
     TransmitterTest::SetUp();
     if (!ours().segments()) GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
   }
-  // Messages that the system is given for four packets of a size.
+  // How many messages the kernel gets for four packets of one size.
   uint64_t MessagesForFour(transport::PathId path, bool single = false) {
     const uint64_t before = ours().transmit_counters().messages;
     for (int i = 0; i < 4; ++i) {
@@ -213,7 +213,7 @@ class TransmitterSegmentTest : public TransmitterTest {
     EXPECT_TRUE(transmitter_.Flush());
     return ours().transmit_counters().messages - before;
   }
-  // The warning for the user.
+  // Reports a lost message of 4 segments; returns the warning for the user.
   std::optional<std::string> Lose(transport::PathId path) {
     return transmitter_.OnSegments({path, 4, 128, Fate::kLost}, now_);
   }
@@ -221,13 +221,13 @@ class TransmitterSegmentTest : public TransmitterTest {
   Time now_ = Now();
 };
 
-TEST_F(TransmitterSegmentTest, APacketThatIsToBeSingleIs) {
+TEST_F(TransmitterSegmentTest, ASinglePacketLeavesAlone) {
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   EXPECT_EQ(MessagesForFour(path), 1U);
   EXPECT_EQ(MessagesForFour(path, true), 4U);
 }
 
-TEST_F(TransmitterSegmentTest, APathThatLosesSegmentsGetsSinglesFromAllAndIsReportedOnce) {
+TEST_F(TransmitterSegmentTest, APathThatLosesSegmentsGetsSinglePacketsAndOneWarning) {
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   const auto same = AddPath("127.0.0.1", "127.0.0.1");
   const auto other = AddPath("127.0.0.1", "127.0.0.2");
@@ -250,7 +250,7 @@ TEST_F(TransmitterSegmentTest, APathThatLosesSegmentsGetsSinglesFromAllAndIsRepo
   EXPECT_EQ(MessagesForFour(path), 1U) << "it is tried again";
 }
 
-TEST_F(TransmitterSegmentTest, ArrivalsAndOtherAddressesClearAPath) {
+TEST_F(TransmitterSegmentTest, ADeliveryAndAnAddressChangeClearAPath) {
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   Lose(path);
   EXPECT_TRUE(transmitter_.segments_in_doubt());
@@ -261,11 +261,11 @@ TEST_F(TransmitterSegmentTest, ArrivalsAndOtherAddressesClearAPath) {
   EXPECT_EQ(MessagesForFour(path), 1U);
 }
 
-// Nothing is flushed, so that nothing leaves this machine.
-TEST_F(TransmitterSegmentTest, SmallPacketsWithoutAnswersLeaveTheMachineAlone) {
+// Nothing is flushed, so no packet leaves this machine.
+TEST_F(TransmitterSegmentTest, SmallUnansweredPacketsLeaveTheMachineOneByOne) {
   const auto away = AddPath("127.0.0.1", "192.0.2.1");
   const auto here = AddPath("127.0.0.1", "127.0.0.1");
-  // Messages that the system would be given for two packets.
+  // How many messages the kernel would get for two packets.
   const auto messages = [&](wire::Service service, transport::PathId path, uint32_t size,
                             wire::Operation operation = wire::Operation::kSend) {
     EndpointSet endpoints(OpenFabric());
@@ -291,7 +291,7 @@ TEST_F(TransmitterSegmentTest, SmallPacketsWithoutAnswersLeaveTheMachineAlone) {
   EXPECT_EQ(messages(wire::Service::kRc, here, 0, wire::Operation::kAcknowledge), 1U);
 }
 
-TEST_F(TransmitterSegmentTest, WithoutSegmentationNothingIsLearned) {
+TEST_F(TransmitterSegmentTest, WithoutSegmentationNoLossIsRecorded) {
   fabric::UdpFabricOptions options;
   options.endpoint = TestEndpoint();
   options.socket.offloads = false;

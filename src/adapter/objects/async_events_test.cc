@@ -40,7 +40,7 @@ TEST_F(AsyncEventsTest, HasALimit) {
   EXPECT_NE(Add(), nullptr);
 }
 
-TEST_F(AsyncEventsTest, CountsWhatEachQueueLostAlsoAfterItsEnd) {
+TEST_F(AsyncEventsTest, CountsLostEventsOfRemovedQueuesToo) {
   EventQueue* const a = Add();
   EventQueue* const b = Add();
   for (int i = 0; i < 3; ++i) events_.RaiseForAll(kGidChange);

@@ -16,8 +16,8 @@ namespace verbena::adapter {
 
 class CmEventQueue;
 
-// What the events of one id share: where they go, and what the program calls the id. Events name
-// it, so that a change reaches those that wait already.
+// Where the events of one id go, and the program's pointer for the id. Events refer to it, so that
+// a change also applies to events in the queue.
 //
 // Any thread reads and sets `user`; the rest under the engine's lock.
 struct CmEventTarget {
@@ -26,10 +26,10 @@ struct CmEventTarget {
 };
 
 // The events of the connection manager that a program has not taken yet, with a file to wait on. An
-// id has a few events at most before it ends, so the queue is bounded by the number of ids.
+// id has a bounded number of events, so the queue is bounded by the number of ids.
 //
-// Owned by the program's channel, which outlives the ids that name it. Any thread, but Raise,
-// Expect and TakeExpected: under the engine's lock.
+// Owned by the program's channel, which outlives the ids that refer to it. Any thread, except that
+// Raise, Expect and TakeExpected are called under the engine's lock.
 class CmEventQueue : public ExpectedEvent {
  public:
   explicit CmEventQueue(EventFile file) : file_(std::move(file)) {}
@@ -40,12 +40,12 @@ class CmEventQueue : public ExpectedEvent {
   [[nodiscard]] int fd() const { return file_.fd(); }
   [[nodiscard]] bool blocks() const { return file_.blocks(); }
 
-  // By the engine.
+  // Called by the engine.
   void Raise(const CmEventTarget& target, const CmEvent& event) VERBENA_EXCLUDES(mutex_) {
     Push(&target, event);
     if (!RaiseExpected()) file_.Signal();
   }
-  // By the program: for what the engine knows nothing of.
+  // Adds an event that the caller made, without a target. Any thread.
   void Post(const CmEvent& event) VERBENA_EXCLUDES(mutex_) {
     Push(nullptr, event);
     file_.Signal();
@@ -71,21 +71,21 @@ class CmEventQueue : public ExpectedEvent {
     return !events_.empty();
   }
 
-  // Drops the events of an id that is about to be destroyed. The signals for them stay: a wait that
-  // takes one finds no event, and the next.
+  // Drops the events of an id that is about to be destroyed. Their signals stay: a wait that takes
+  // such a signal finds no event and takes the next one.
   void Forget(const CmEventTarget& target) VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     DropSignals(
         std::erase_if(events_, [&](const Entry& entry) { return entry.target == &target; }));
   }
-  // Drops those that were posted for `user`.
+  // Drops the posted events of `user`.
   void Withdraw(const void* user) VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     DropSignals(std::erase_if(events_, [&](const Entry& entry) {
       return entry.target == nullptr && entry.event.user == user;
     }));
   }
-  // The events of an id go to another queue, behind those that wait there. By the engine.
+  // Moves the events of an id to the end of another queue. Called by the engine.
   void MoveTo(CmEventQueue& other, const CmEventTarget& target) VERBENA_EXCLUDES(mutex_) {
     std::deque<Entry> moved;
     {

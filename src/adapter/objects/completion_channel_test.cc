@@ -22,7 +22,7 @@ class CompletionChannelTest : public testing::Test {
   Cq a_{4, &channel_}, b_{4, &channel_};
 };
 
-TEST_F(CompletionChannelTest, TellsWhichQueueInOrder) {
+TEST_F(CompletionChannelTest, ReturnsTheQueuesInOrderOfTheirEvents) {
   EXPECT_FALSE(IsReadable());
   EXPECT_EQ(channel_.Wait(), nullptr);
   channel_.Raise(b_);
@@ -76,7 +76,7 @@ TEST_F(CompletionChannelTest, AThreadThatExpectsAnEventTakesTheOldest) {
   EXPECT_FALSE(IsReadable());
 }
 
-TEST_F(CompletionChannelTest, ForgetsAQueueThatGoes) {
+TEST_F(CompletionChannelTest, DropsTheEventsOfADestroyedQueue) {
   channel_.Raise(a_);
   channel_.Raise(b_);
   channel_.Raise(a_);
@@ -89,7 +89,7 @@ TEST_F(CompletionChannelTest, ForgetsAQueueThatGoes) {
   EXPECT_EQ(channel_.Wait(), nullptr);
 }
 
-TEST_F(CompletionChannelTest, IsConsistentWhateverIsTakenOrForgotten) {
+TEST_F(CompletionChannelTest, StaysConsistentAsEventsAreTakenAndDropped) {
   EXPECT_TRUE(channel_.IsConsistent());
   channel_.Raise(a_);
   channel_.Raise(b_);

@@ -25,7 +25,7 @@ TEST_F(EventQueueTest, AreTakenInOrder) {
   EXPECT_FALSE(events_.Wait().has_value());
 }
 
-TEST_F(EventQueueTest, TheNewestIsLostWhenNoThreadTakesThem) {
+TEST_F(EventQueueTest, TheNewestEventIsLostWhenTheQueueIsFull) {
   for (uint32_t qp = 1; qp <= 5; ++qp) events_.Raise(Fatal(qp));
   EXPECT_EQ(events_.lost(), 3U);
   EXPECT_EQ(events_.Wait(), Fatal(1));
@@ -42,7 +42,7 @@ TEST_F(EventQueueTest, TryWaitTakesTheOldestOrNothing) {
   EXPECT_EQ(events_.TryWait(), std::nullopt);
 }
 
-TEST_F(EventQueueTest, ForgetsWhatGoes) {
+TEST_F(EventQueueTest, DropsTheEventsOfADestroyedObject) {
   events_.Raise(Fatal(1));
   events_.Raise(Fatal(2));
   events_.Forget([](const Event& event) { return event.qp == QpNumber(1); });

@@ -27,36 +27,36 @@ PathMtu LargestMtuFor(uint32_t ip_bytes, const IpAddress& to) {
   return PathMtu::k256;
 }
 
-ErrorOr<void> CheckMtu(const AddressVector& way, PathMtu mtu) {
-  const auto bytes = fabric::PathMtu(Path{.vector = way}.RouteTo({}, {}));
+ErrorOr<void> CheckMtu(const AddressVector& vector, PathMtu mtu) {
+  const auto bytes = fabric::PathMtu(Path{.vector = vector}.RouteTo({}, {}));
   if (!bytes) return {};
-  const PathMtu largest = LargestMtuFor(*bytes, way.destination);
+  const PathMtu largest = LargestMtuFor(*bytes, vector.destination);
   if (mtu <= largest) return {};
   std::string by;
   if (const auto addresses = fabric::LocalAddresses()) {
     for (const fabric::LocalAddress& address : *addresses) {
-      if (address.ip == way.source) by = " by " + address.interface_name;
+      if (address.ip == vector.source) by = " by " + address.interface_name;
     }
   }
-  return Fail(Error{ErrorCode::kInvalid, "a path MTU of " + std::to_string(BytesOf(mtu)) +
-                                             " does not fit the way from " + ToString(way.source) +
-                                             by + " to " + ToString(way.destination) +
-                                             ", whose MTU is " + std::to_string(*bytes) +
-                                             ": at most " + std::to_string(BytesOf(largest))});
+  return Fail(Error{ErrorCode::kInvalid,
+                    "a path MTU of " + std::to_string(BytesOf(mtu)) +
+                        " does not fit the path from " + ToString(vector.source) + by + " to " +
+                        ToString(vector.destination) + ", whose MTU is " + std::to_string(*bytes) +
+                        ": at most " + std::to_string(BytesOf(largest))});
 }
 
-AddressVector Resolved(AddressVector way) {
-  way.destination = GroupAddress(way.destination);
+AddressVector Resolved(AddressVector vector) {
+  vector.destination = GroupAddress(vector.destination);
   // The routing table has one route for all groups of IPv6. For IPv4 the source decides.
   const bool needs_interface =
-      way.interface == 0 && !way.destination.ipv4() && way.destination.is_multicast();
-  if (!needs_interface) return way;
+      vector.interface == 0 && !vector.destination.ipv4() && vector.destination.is_multicast();
+  if (!needs_interface) return vector;
   if (const auto addresses = fabric::LocalAddresses()) {
     for (const fabric::LocalAddress& address : *addresses) {
-      if (address.ip == way.source) way.interface = address.interface_index;
+      if (address.ip == vector.source) vector.interface = address.interface_index;
     }
   }
-  return way;
+  return vector;
 }
 
 ErrorOr<transport::PathId> PathTable::Add(const AddressVector& vector) {

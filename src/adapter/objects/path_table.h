@@ -34,11 +34,11 @@ struct Path {
 
 // Refuses an MTU that is too large for the path, and names the interface. If the system has no
 // route, or none yet, nothing is refused.
-[[nodiscard]] ErrorOr<void> CheckMtu(const AddressVector& way, PathMtu mtu);
+[[nodiscard]] ErrorOr<void> CheckMtu(const AddressVector& vector, PathMtu mtu);
 
 // The vector as packets use it: a group by its IP address, and the interface that has the source
 // address.
-[[nodiscard]] AddressVector Resolved(AddressVector way);
+[[nodiscard]] AddressVector Resolved(AddressVector vector);
 
 // The address vectors of connected queue pairs and of address handles, by the id that packets
 // carry. The id of a path that was removed never refers to another path.

@@ -26,7 +26,7 @@ TEST(PathTable, MakesARoute) {
   EXPECT_EQ(route.traffic_class, 8);
 }
 
-TEST(PathTable, KnowsWhereAPathEnds) {
+TEST(PathTable, KnowsWhetherAPathEndsOnThisMachine) {
   const fabric::SystemAddresses addresses;
   PathTable table(10, addresses);
   const auto ends_here = [&](const char* from, const char* to) {
@@ -41,7 +41,7 @@ TEST(PathTable, KnowsWhereAPathEnds) {
 }
 
 // On 127.0.0.0/8 the kernel sends from 127.0.0.1 by default.
-TEST(PathTable, KnowsWhenTheSourceNeedNotBeNamed) {
+TEST(PathTable, KnowsWhenTheSourceIsTheDefault) {
   const fabric::SystemAddresses addresses;
   PathTable table(10, addresses);
   const auto usual = [&](const char* from, const char* to) {
@@ -54,7 +54,7 @@ TEST(PathTable, KnowsWhenTheSourceNeedNotBeNamed) {
   EXPECT_FALSE(usual("127.0.0.1", "192.0.2.1"));  // on a path to another machine it may change
 }
 
-TEST(PathTable, NamesAHopLimitWhereItSaysSomething) {
+TEST(PathTable, SetsAHopLimitOnlyIfItIsNotTheDefault) {
   const fabric::SystemAddresses addresses;
   PathTable table(10, addresses);
   const auto named = [&](const char* to, uint8_t hop_limit) {
@@ -67,7 +67,7 @@ TEST(PathTable, NamesAHopLimitWhereItSaysSomething) {
   EXPECT_EQ(named("127.0.0.1", 9), 0);
 }
 
-TEST(PathTable, RefusesMixedKindsAndTooMany) {
+TEST(PathTable, RefusesMixedFamiliesAndTooManyPaths) {
   const fabric::SystemAddresses addresses;
   PathTable table(1, addresses);
   const auto mixed = table.Add(Vector("127.0.0.1", "::1"));

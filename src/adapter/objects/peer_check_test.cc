@@ -7,7 +7,7 @@ namespace {
 
 constexpr IpAddress Ip(uint32_t number) { return IpAddress::FromIpv4(Ipv4Address(number)); }
 
-TEST(PeerCheck, AllOfAddressesAndPortMustBeThePeers) {
+TEST(PeerCheck, AddressesAndPortMustBeThePeers) {
   const PeerAddress peer{.address = Ip(1), .own_address = Ip(2), .port = 61'234};
   transport::PacketOrigin origin{.source = Ip(1), .destination = Ip(2), .source_port = 61'234};
   EXPECT_EQ(CheckPeer(peer, origin), std::nullopt);
@@ -19,7 +19,7 @@ TEST(PeerCheck, AllOfAddressesAndPortMustBeThePeers) {
   EXPECT_EQ(CheckPeer(peer, origin), Drop::kWrongPeer);
 }
 
-TEST(PeerCheck, WithoutAPortAnyIsRight) {
+TEST(PeerCheck, WithoutAKnownPortAnyPortIsAccepted) {
   const PeerAddress peer{.address = Ip(1), .own_address = Ip(2)};
   EXPECT_EQ(CheckPeer(peer, {.source = Ip(1), .destination = Ip(2), .source_port = 50'000}),
             std::nullopt);

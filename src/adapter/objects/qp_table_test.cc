@@ -41,7 +41,7 @@ TEST(QpTable, FindsByNumberWithTheEndpointInFront) {
   EXPECT_EQ(table.Find(QpNumber(qp.number().value() + 1)), nullptr);
 }
 
-TEST(QpTable, NoticesAQueuePairThatStandsAtAnotherNumber) {
+TEST(QpTable, NoticesAQueuePairAtTheWrongNumber) {
   Table table(700, 10);
   NumberedQp& qp = Add(table);
   Add(table);
@@ -79,7 +79,7 @@ TEST(QpTable, TheFirstNumberFollowsFromTheSeed) {
   EXPECT_GT(first.size(), kTables * 9 / 10);
 }
 
-TEST(QpTable, ANumberComesBackOnlyAfterAllOthers) {
+TEST(QpTable, ANumberIsReusedOnlyAfterAllOthers) {
   Table table(1, 2);
   const QpNumber first = Add(table).number();
   table.Erase(first);
@@ -115,7 +115,7 @@ TEST(QpTable, HoldsItsLimit) {
 
 // Even a process that has as many queue pairs as an endpoint allows, and replaces one all the time,
 // does not reuse the number of a destroyed one soon.
-TEST(QpTable, AFullEndpointHasNumbersThatRest) {
+TEST(QpTable, AFullEndpointKeepsNumbersInQuarantine) {
   Table table(1, 100'000);
   while (table.NextNumber()) Add(table);
   EXPECT_EQ(table.size(), Table::kLiveMax);

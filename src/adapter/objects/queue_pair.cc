@@ -33,7 +33,7 @@ T Ask(Machine& machine, T reset, Fn fn) {
 
 // Calls `fn` with the machine, if there is one.
 template <class Machine, class Fn>
-void Tell(Machine& machine, Fn fn) {
+void WithMachine(Machine& machine, Fn fn) {
   Ask(machine, false, [&](auto& of_a_type) {
     fn(of_a_type);
     return true;
@@ -205,7 +205,7 @@ void QueuePair::Modify(const QpSettings& attributes, AttributeMask mask) {
 }
 
 void QueuePair::Become(QpState from, QpState to) {
-  Tell(machine_, [&](auto& machine) {
+  WithMachine(machine_, [&](auto& machine) {
     if (to == QpState::kErr) return machine.BecomeFailed();
     if (from == QpState::kInit && to == QpState::kRtr) {
       if constexpr (kIsUd<decltype(machine)>) {
@@ -262,7 +262,7 @@ std::optional<Drop> QueuePair::CheckSender(const wire::Packet& packet,
 
 void QueuePair::OnPacket(const wire::Packet& packet, const transport::PacketOrigin& origin,
                          transport::Step& step) {
-  Tell(machine_, [&](auto& machine) {
+  WithMachine(machine_, [&](auto& machine) {
     if constexpr (kIsUd<decltype(machine)>) {
       machine.OnPacket(packet, origin, step);
     } else {
@@ -272,11 +272,11 @@ void QueuePair::OnPacket(const wire::Packet& packet, const transport::PacketOrig
 }
 
 void QueuePair::OnPagesReady(transport::FaultTicket ticket, bool available, transport::Step& step) {
-  Tell(machine_, [&](auto& machine) { machine.OnPagesReady(ticket, available, step); });
+  WithMachine(machine_, [&](auto& machine) { machine.OnPagesReady(ticket, available, step); });
 }
 
 void QueuePair::OnTime(transport::Step& step) {
-  Tell(machine_, [&](auto& machine) { machine.OnTime(step); });
+  WithMachine(machine_, [&](auto& machine) { machine.OnTime(step); });
 }
 
 Time QueuePair::next_time() const {
@@ -339,7 +339,7 @@ void QueuePair::Empty(transport::Step& step) {
   // that they do not take room from other queue pairs of the same completion queues.
   const std::array cqs = {spec_.send_cq, spec_.receive_cq};
   for (Cq* const cq : cqs) cq->set_discards(true);
-  Tell(machine_, [&](auto& machine) {
+  WithMachine(machine_, [&](auto& machine) {
     machine.BecomeFailed();
     static_cast<void>(machine.Run(step));
   });

@@ -32,7 +32,7 @@ class QueuePairTest : public testing::Test {
   Cq send_cq_{4, nullptr}, receive_cq_{4, nullptr};
   transport::AddressHandles handles_;
   transport::Outbox outbox_{8};
-  transport::Step turn_{Time(), core_, outbox_};
+  transport::Step step_{Time(), core_, outbox_};
   QpContext context_{.handles = &handles_};
 };
 
@@ -49,37 +49,37 @@ TEST_F(QueuePairTest, EveryTypeGoesThroughItsStates) {
     }
     EXPECT_TRUE(qp.must_run_for_receives());
     EXPECT_TRUE(qp.IsConsistent());
-    qp.Empty(turn_);
+    qp.Empty(step_);
     Move(qp, QpState::kReset);
     EXPECT_EQ(qp.state(), QpState::kReset);
     EXPECT_TRUE(qp.RefusesSends());
   }
 }
 
-TEST_F(QueuePairTest, DrainsAndGoesOn) {
+TEST_F(QueuePairTest, DrainsAndResumes) {
   for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
     QueuePair qp(QpNumber(2), Spec(type), context_);
     for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
-    for (const bool tells : {true, false}) {
+    for (const bool notify : {true, false}) {
       transport::QpSettings drain = To(QpState::kSqd);
-      drain.sqd_notify = tells;
+      drain.sqd_notify = notify;
       ASSERT_TRUE(qp.CheckModify(drain, QpAttribute::kState | QpAttribute::kSqdNotify).has_value());
       qp.Modify(drain, QpAttribute::kState | QpAttribute::kSqdNotify);
       EXPECT_EQ(qp.state(), QpState::kSqd) << NameOf(type);
       ASSERT_TRUE(qp.send_queue().Post({}).has_value());
-      EXPECT_FALSE(qp.Run(turn_));
-      EXPECT_EQ(outbox_.events().size(), tells ? 1U : 0U) << NameOf(type);
+      EXPECT_FALSE(qp.Run(step_));
+      EXPECT_EQ(outbox_.events().size(), notify ? 1U : 0U) << NameOf(type);
       EXPECT_EQ(outbox_.packets().size(), 0U) << "what was not begun waits";
-      EXPECT_FALSE(qp.Run(turn_));
-      EXPECT_EQ(outbox_.events().size(), tells ? 1U : 0U) << "once";
-      if (tells) {
+      EXPECT_FALSE(qp.Run(step_));
+      EXPECT_EQ(outbox_.events().size(), notify ? 1U : 0U) << "once";
+      if (notify) {
         EXPECT_EQ(outbox_.events()[0].type, AsyncEventType::kSendQueueDrained);
       }
       outbox_.Clear();
       Move(qp, QpState::kRts);
       EXPECT_EQ(qp.state(), QpState::kRts);
     }
-    qp.Empty(turn_);
+    qp.Empty(step_);
     outbox_.Clear();
   }
 }
@@ -88,12 +88,12 @@ TEST_F(QueuePairTest, IsDrainingWhileWorkIsUnderWay) {
   QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
   ASSERT_TRUE(qp.send_queue().Post({}).has_value());
-  EXPECT_FALSE(qp.Run(turn_));
+  EXPECT_FALSE(qp.Run(step_));
   EXPECT_EQ(outbox_.packets().size(), 1U);
   EXPECT_FALSE(qp.is_draining());  // in RTS
   Move(qp, QpState::kSqd);
   EXPECT_TRUE(qp.is_draining());  // no response has arrived
-  qp.Empty(turn_);
+  qp.Empty(step_);
   EXPECT_FALSE(qp.is_draining());
 }
 
@@ -112,7 +112,7 @@ TEST_F(QueuePairTest, ChecksBeforeItChanges) {
 }
 
 // More requests end than the completion queues have room for, and none has a completion.
-TEST_F(QueuePairTest, EmptyingLosesNothingOfOthers) {
+TEST_F(QueuePairTest, EmptyingLosesNoCompletionsOfOthers) {
   QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
   for (int i = 0; i < 4; ++i) {
@@ -123,7 +123,7 @@ TEST_F(QueuePairTest, EmptyingLosesNothingOfOthers) {
   other.qp = QpNumber(9);
   for (int i = 0; i < 3; ++i) receive_cq_.Push(other, false, Time());
   const size_t capacity = receive_cq_.capacity();
-  qp.Empty(turn_);
+  qp.Empty(step_);
   EXPECT_EQ(receive_cq_.size(), 3U);
   EXPECT_EQ(send_cq_.size(), 0U);
   EXPECT_FALSE(receive_cq_.overflowed());
@@ -151,7 +151,7 @@ class PrefetchTest : public QueuePairTest {
   // The page requests of one run.
   std::vector<memory::Fault> RunOnce(QueuePair& qp) {
     outbox_.Clear();
-    static_cast<void>(qp.Run(turn_));
+    static_cast<void>(qp.Run(step_));
     std::vector<memory::Fault> faults;
     for (const auto& request : outbox_.page_requests()) faults.push_back(request.fault);
     outbox_.Clear();
@@ -167,7 +167,7 @@ class PrefetchTest : public QueuePairTest {
                               memory::LinearBacking{memory::PhysicalAddress(kBase)});
 };
 
-TEST_F(PrefetchTest, BuffersOfDatagramsAreAskedForWhenTheyArePosted) {
+TEST_F(PrefetchTest, DatagramBuffersAreRequestedWhenPosted) {
   QueuePair qp(QpNumber(2), Spec(QpType::kUd), context_);
   Move(qp, QpState::kInit);
   PostReceive(qp, Bytes(100, 5'000));
@@ -179,10 +179,10 @@ TEST_F(PrefetchTest, BuffersOfDatagramsAreAskedForWhenTheyArePosted) {
   MapAll();
   PostReceive(qp, Bytes(100, 5'000));
   EXPECT_TRUE(RunOnce(qp).empty());
-  qp.Empty(turn_);
+  qp.Empty(step_);
 }
 
-TEST_F(PrefetchTest, AReliableConnectionLooksAtOneRoundOfReceives) {
+TEST_F(PrefetchTest, AReliableConnectionChecksOneRoundOfReceives) {
   QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
   EXPECT_TRUE(qp.must_run_for_receives());
@@ -193,10 +193,10 @@ TEST_F(PrefetchTest, AReliableConnectionLooksAtOneRoundOfReceives) {
     EXPECT_EQ(faults[0].first_page, i);
   }
   EXPECT_FALSE(qp.must_run_for_receives()) << "no cost any more";
-  qp.Empty(turn_);
+  qp.Empty(step_);
 }
 
-TEST_F(PrefetchTest, BuffersOfASharedQueueAreAskedForByAnyOfItsQueuePairs) {
+TEST_F(PrefetchTest, BuffersOfASharedQueueAreRequestedByAnyOfItsQueuePairs) {
   for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
     Srq srq(4, 1, pd_);
     QpInit spec = Spec(type);
@@ -211,12 +211,12 @@ TEST_F(PrefetchTest, BuffersOfASharedQueueAreAskedForByAnyOfItsQueuePairs) {
     }
     EXPECT_EQ(RunOnce(one).size(), 3U) << NameOf(type);
     EXPECT_TRUE(RunOnce(other).empty()) << "once";
-    one.Empty(turn_);
-    other.Empty(turn_);
+    one.Empty(step_);
+    other.Empty(step_);
   }
 }
 
-TEST_F(PrefetchTest, WhatWaitsBehindOthersIsAskedForAtOnce) {
+TEST_F(PrefetchTest, PagesOfWaitingSendsAreRequestedAtOnce) {
   QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
   PostSend(qp, queue::SendOpcode::kWrite, Bytes(0, 100));
@@ -229,7 +229,7 @@ TEST_F(PrefetchTest, WhatWaitsBehindOthersIsAskedForAtOnce) {
   EXPECT_EQ(faults[2].first_page, 2U);
   EXPECT_TRUE(faults[2].for_write) << "a read fills its memory";
   EXPECT_TRUE(RunOnce(qp).empty()) << "once";
-  qp.Empty(turn_);
+  qp.Empty(step_);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ void NoteBind(Mw& window, Key wanted) {
 
 CodeOr<Bind> ToBind(const Qp& qp, const Mw& window, Key wanted, const ibv_mw_bind_info& info) {
   const ibv_mr* const region = info.mr;
-  // No bytes take the binding of a type 1 window away; of type 2 that is what invalidation is for.
+  // A bind of 0 bytes unbinds a type 1 window; type 2 windows are invalidated instead.
   const bool unbinds = info.length == 0 && window.type == IBV_MW_TYPE_1;
   if (region == nullptr && !unbinds) return Fail(ErrorCode::kInvalid);
   if (window.pd != qp.qp_base.pd || (region != nullptr && region->pd != window.pd)) {

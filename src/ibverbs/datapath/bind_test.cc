@@ -48,7 +48,7 @@ class BindTest : public VerbsPairTest {
   }
 };
 
-TEST_F(BindTest, AWindowOfType2OpensAndCloses) {
+TEST_F(BindTest, AType2WindowIsBoundAndInvalidated) {
   ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   ASSERT_NE(window, nullptr);
   b.Fill(512, "window");
@@ -79,7 +79,7 @@ TEST_F(BindTest, AWindowOfType2OpensAndCloses) {
 
 // ibv_post_send(3): the program chooses the low 8 bits of the key, and the index is the window's.
 // Programs pass these bits alone, with the index, or with anything in the other bits.
-TEST_F(BindTest, TheVariantIsTheProgramsAndTheIndexTheWindows) {
+TEST_F(BindTest, TheProgramChoosesTheVariantOfTheKeyOnly) {
   ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   ASSERT_NE(window, nullptr);
   const uint32_t index = window->rkey & ~0xFFU;
@@ -139,7 +139,7 @@ TEST_F(BindTest, AWindowMayBeBoundToTheKeyThatItHas) {
 // Some providers set ibv_mw::rkey (irdma), others leave it to the program (mlx5, rxe), which then
 // stores the key that it asked for, in whole or in part, before or after it posts. A program whose
 // bind fails restores the old key (ibv_bind_mw(3)). In all cases the next bind must work.
-TEST_F(BindTest, WhateverTheProgramStoresTheNextBindWorks) {
+TEST_F(BindTest, TheNextBindWorksWhateverTheProgramStoresInRkey) {
   ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   const uint32_t first = window->rkey;
   void (*const stores[])(ibv_mw*, uint32_t, uint32_t) = {
@@ -164,7 +164,7 @@ TEST_F(BindTest, WhateverTheProgramStoresTheNextBindWorks) {
 
 // A bind that a queue pair in the error state flushes binds nothing, and another queue pair can
 // bind the window afterwards.
-TEST_F(BindTest, ABindThatIsFlushedDoesNotStandInTheWay) {
+TEST_F(BindTest, AFlushedBindDoesNotPreventTheNext) {
   for (const ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
     ibv_qp* const broken = b.MakeQp();
     ASSERT_EQ(b.ToInit(broken), 0);
@@ -189,7 +189,7 @@ TEST_F(BindTest, ABindThatIsFlushedDoesNotStandInTheWay) {
   }
 }
 
-TEST_F(BindTest, APeerMayCloseAWindow) {
+TEST_F(BindTest, APeerMayInvalidateAWindow) {
   ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   const uint32_t key = ibv_inc_rkey(window->rkey);
   ibv_send_wr bind = BindOf(window, key, Info(0, 8));
@@ -209,7 +209,7 @@ TEST_F(BindTest, APeerMayCloseAWindow) {
   EXPECT_EQ(ibv_dealloc_mw(window), 0);
 }
 
-TEST_F(BindTest, AWindowOfType1IsBoundByACall) {
+TEST_F(BindTest, AType1WindowIsBoundByIbvBindMw) {
   ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
   ASSERT_NE(window, nullptr);
   const uint32_t before = window->rkey;
@@ -236,7 +236,7 @@ TEST_F(BindTest, AWindowOfType1IsBoundByACall) {
   EXPECT_EQ(ibv_dealloc_mw(window), 0);
 }
 
-TEST_F(BindTest, WhatIsNotABindIsRefused) {
+TEST_F(BindTest, InvalidBindsAreRefused) {
   ibv_mw* const one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
   ibv_mw* const two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   const uint32_t key = ibv_inc_rkey(two->rkey);
@@ -262,7 +262,7 @@ TEST_F(BindTest, WhatIsNotABindIsRefused) {
   EXPECT_EQ(ibv_dealloc_mw(two), 0);
 }
 
-TEST_F(BindTest, ARegionCannotEndWhileAWindowIsBoundToIt) {
+TEST_F(BindTest, ARegionWithABoundWindowCannotBeDeregistered) {
   ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   ibv_send_wr bind = BindOf(window, ibv_inc_rkey(window->rkey), Info(0, 8));
   ASSERT_EQ(b.Post(qb, bind), 0);

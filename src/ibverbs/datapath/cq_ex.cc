@@ -1,5 +1,5 @@
-// ibv_start_poll and what follows it: completions one by one, of which the program reads what it
-// wants.
+// ibv_start_poll and the related calls: completions one by one, of which the program reads single
+// fields.
 
 #include <cerrno>
 #include <cstdlib>
@@ -50,8 +50,8 @@ int64_t Now(clockid_t clock) {
 
 uint64_t ReadTimestamp(ibv_cq_ex* cq) { return static_cast<uint64_t>(Current(cq).timestamp_ns); }
 
-// How far the wall clock is ahead. A reader that is preempted between the two clocks would be wrong
-// by a time slice, so the shortest of a few tries counts.
+// The offset of the wall clock. A thread that is preempted between reading the two clocks would be
+// wrong by a time slice, so the shortest of a few tries counts.
 int64_t MeasureWallOffset() {
   constexpr int kTries = 5;
   constexpr int64_t kGood = 500;  // ns from one clock to the other and back
@@ -68,9 +68,9 @@ int64_t MeasureWallOffset() {
   return offset;
 }
 
-// One completion has one wall-clock time, however often it is read, and later ones are not earlier.
-// So the offset is measured once for all completions of a poll, and one that differs from the last
-// by less than a measurement errs is none; else the clock was set.
+// All reads of one completion return the same wall-clock time, and later completions are not
+// earlier. So the offset is measured once per poll, and a difference from the last offset below the
+// measurement error is ignored; a larger one means that the clock was set.
 int64_t WallOffset(Cq& cq) {
   constexpr int64_t kJitter = 10'000;  // ns
   if (cq.wall_offset_is_known) return cq.wall_offset_ns;

@@ -90,7 +90,7 @@ TEST_F(CqExTest, EverythingCanBeRead) {
   ibv_end_poll(cq);
 }
 
-TEST_F(CqExTest, TheClocksAreThoseOfTheMachine) {
+TEST_F(CqExTest, TimestampsAreOfTheMachinesClocks) {
   const auto now = [](clockid_t clock) {
     timespec time{};
     clock_gettime(clock, &time);
@@ -123,7 +123,7 @@ TEST_F(CqExTest, ACompletionHasOneWallClockTime) {
   }
 }
 
-TEST_F(CqExTest, OneByOneUntilThereIsNoMore) {
+TEST_F(CqExTest, NextPollReturnsOneByOne) {
   for (uint64_t id = 1; id <= 3; ++id) Send(id);
   uint64_t expected = 101;
   while (expected <= 103) {
@@ -148,10 +148,10 @@ TEST_F(CqExTest, PlainPollingWorksOnIt) {
   EXPECT_EQ(wc.imm_data, 0xABCDU);
 }
 
-TEST_F(CqExTest, AFailureIsShownAndTheQueuePairIsInError) {
+TEST_F(CqExTest, AFailureIsReportedAndTheQueuePairIsInError) {
   ASSERT_EQ(end.Receive(qp, 64, 8, 9), 0);
   ASSERT_EQ(end.ToState(qp, IBV_QPS_ERR), 0);
-  qp->state = IBV_QPS_RTS;  // as before the transition
+  qp->state = IBV_QPS_RTS;  // as before the failure
   ASSERT_EQ(StartPoll(), 0);
   EXPECT_EQ(cq->status, IBV_WC_WR_FLUSH_ERR);
   EXPECT_EQ(cq->wr_id, 9U);

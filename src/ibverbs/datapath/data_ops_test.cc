@@ -6,7 +6,7 @@ namespace verbena::ibverbs {
 namespace {
 
 // The inline functions of verbs.h call these without a check for null.
-TEST(DataOpsTest, WhatIsCalledUnseenIsThere) {
+TEST(DataOpsTest, OperationsWithoutANullCheckAreSet) {
   verbs_context context{};
   FillDataOps(context);
   const ibv_context_ops& ops = context.context.ops;
@@ -18,7 +18,7 @@ TEST(DataOpsTest, WhatIsCalledUnseenIsThere) {
   EXPECT_NE(ops.bind_mw, nullptr);
 }
 
-TEST(DataOpsTest, WhatIsNotOfferedIsAbsent) {
+TEST(DataOpsTest, UnsupportedOperationsAreNull) {
   verbs_context context{};
   FillDataOps(context);
   EXPECT_EQ(context.create_wq, nullptr);

@@ -1,4 +1,4 @@
-// Completions as the verbs have them.
+// Converts completions to those of the verbs.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-// The values are the same, but for those that the verbs have no name for.
+// The values are the same, except for those that the verbs do not have.
 static_assert(static_cast<int>(CompletionStatus::kTagMatchingIncomplete) ==
               IBV_WC_TM_RNDV_INCOMPLETE);
 static_assert(static_cast<int>(CompletionStatus::kRetryExceeded) == IBV_WC_RETRY_EXC_ERR);

@@ -68,7 +68,7 @@ TEST_F(PollTest, ImmediateDataArrivesAsItWasSent) {
   }
 }
 
-// Together with the test above: what is posted leaves in this order, too.
+// Together with the test above: posted immediate data has this byte order, too.
 TEST(ImmediateOfTest, HasTheBytesOfThePacketInTheirOrder) {
   Completion completion;
   completion.with_immediate = true;
@@ -77,14 +77,14 @@ TEST(ImmediateOfTest, HasTheBytesOfThePacketInTheirOrder) {
   EXPECT_EQ(std::memcmp(&data, "\x01\x02\x03\x04", sizeof data), 0);
 }
 
-TEST(ImmediateOfTest, AKeyThatWasInvalidatedIsANumber) {
+TEST(ImmediateOfTest, AnInvalidatedKeyIsInHostByteOrder) {
   Completion completion;
   completion.with_invalidate = true;
   completion.invalidated = Key{0x01020304};
   EXPECT_EQ(ImmediateOf(completion), 0x01020304U);
 }
 
-TEST_F(PollTest, ADatagramSaysWhereItCameFrom) {
+TEST_F(PollTest, ADatagramCompletionHasItsSource) {
   Connect({.type = IBV_QPT_UD});
   ASSERT_EQ(b.Receive(qb, 0, 128), 0);
   a.Fill(0, "datagram");
@@ -101,7 +101,7 @@ TEST_F(PollTest, ADatagramSaysWhereItCameFrom) {
   EXPECT_EQ(b.Text(40, 8), "datagram");
 }
 
-TEST_F(PollTest, SeveralAreTakenAtOnceInOrder) {
+TEST_F(PollTest, SeveralCompletionsArePolledInOrder) {
   Connect();
   constexpr int kCount = 40;
   ibv_sge sge = a.Sge(0, 8);
@@ -136,7 +136,7 @@ TEST_F(PollTest, AfterAFailureTheQueuePairIsInError) {
   EXPECT_EQ(qa->state, IBV_QPS_ERR);
 }
 
-TEST_F(PollTest, AQueueThatOverflowedIsOfNoUse) {
+TEST_F(PollTest, PollingAnOverflowedQueueFails) {
   ibv_cq* const small = ibv_create_cq(a.context, 1, nullptr, nullptr, 0);
   ASSERT_NE(small, nullptr);
   const uint32_t depth = static_cast<uint32_t>(small->cqe) + 1;

@@ -53,7 +53,7 @@ TEST_F(PostRecvTest, AMessageIsScattered) {
   EXPECT_EQ(b.Text(0, 3) + b.Text(1000, 3) + b.Text(2000, 4), "abcdefghij");
 }
 
-TEST_F(PostRecvTest, SaysWhichOneWasRefused) {
+TEST_F(PostRecvTest, ReportsWhichRequestWasRefused) {
   ibv_qp* const qp = a.MakeQp({.depth = 2, .sges = 1});
   ibv_recv_wr chain[3] = {};
   for (int i = 0; i < 2; ++i) chain[i].next = &chain[i + 1];

@@ -1,4 +1,4 @@
-// ibv_post_send: work requests in our words, one or a chain of them.
+// ibv_post_send: converts and posts work requests, single or in a chain.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kCall = "ibv_post_send";
 
 SgeList SgesOf(const ibv_send_wr& wr) { return ToSges(wr.sg_list, wr.num_sge); }
-// Garbage on a queue pair that is not of XRC, where it is ignored.
+// On a queue pair that is not of type XRC the field is undefined, and ignored.
 SrqNumber SrqOf(const ibv_send_wr& wr) { return SrqNumber{Low24(wr.qp_type.xrc.remote_srqn)}; }
 RemoteAddress RdmaOf(const ibv_send_wr& wr) {
   return {wr.wr.rdma.remote_addr, Key{wr.wr.rdma.rkey}};
@@ -61,7 +61,7 @@ bool IsPostable(const Qp& qp, const ibv_send_wr& wr) {
          static_cast<uint32_t>(wr.num_sge) <= kSgesMax;
 }
 
-// Calls use(request) with the request in our words; what that returns. Binds are another's.
+// Calls use(request) with the converted request, and returns its result. Does not handle binds.
 template <class Use>
 int Translate(const Qp& qp, const ibv_send_wr& wr, Use use) {
   const WrId id{wr.wr_id};
@@ -127,9 +127,9 @@ int PostOne(const Qp& qp, const ibv_send_wr& wr) {
                    [&](const auto& request) { return Posted(kCall, qp.handle.Post(request)); });
 }
 
-// Posts those from `wr` on that can go at once, and leaves `wr` at the first that was not posted.
-// The error number if that one was refused. A bind goes alone, because the key of its window
-// follows when it was posted.
+// Posts as many requests from `wr` on as can be posted at once, and sets `wr` to the first that was
+// not posted. Returns the error number if that one was refused. A bind is posted alone, because the
+// key of its window changes after it was posted.
 int PostSome(const Qp& qp, ibv_send_wr*& wr) {
   std::array<SendRequest, kChainBatch> batch;
   size_t count = 0;

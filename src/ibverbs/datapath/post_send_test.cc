@@ -41,7 +41,7 @@ TEST_F(PostSendTest, AWriteArrives) {
   EXPECT_EQ(b.Text(100, 7), "written");
 }
 
-TEST_F(PostSendTest, AReadBringsWhatIsThere) {
+TEST_F(PostSendTest, AReadReturnsTheRemoteBytes) {
   Connect();
   b.Fill(0, "to be read");
   ibv_sge sge = a.Sge(500, 10);
@@ -78,7 +78,7 @@ TEST_F(PostSendTest, AtomicsAreAtomic) {
   EXPECT_EQ(Word(b, 0), 99U);
 }
 
-TEST_F(PostSendTest, InlineDataIsTakenAtOnceAndNeedsNoKey) {
+TEST_F(PostSendTest, InlineDataIsCopiedAtOnceAndNeedsNoKey) {
   Connect();
   ASSERT_EQ(b.Receive(qb, 0, 64), 0);
   char here[] = "inline";
@@ -91,7 +91,7 @@ TEST_F(PostSendTest, InlineDataIsTakenAtOnceAndNeedsNoKey) {
   EXPECT_EQ(b.Text(0, 6), "inline");
 }
 
-TEST_F(PostSendTest, MoreInlineThanAgreedIsRefused) {
+TEST_F(PostSendTest, MoreInlineDataThanTheLimitIsRefused) {
   Connect({.inline_bytes = 16});
   ibv_sge sge = a.Sge(0, 17);
   ibv_send_wr wr = Request(IBV_WR_RDMA_WRITE, &sge);
@@ -129,7 +129,7 @@ TEST_F(PostSendTest, TooManyElementsAreRefused) {
   EXPECT_EQ(a.Post(qa, wr), 0);
 }
 
-TEST_F(PostSendTest, WhatTheTypeCannotDoIsRefused) {
+TEST_F(PostSendTest, OperationsOfOtherTypesAreRefused) {
   Connect({.type = IBV_QPT_UC});
   ibv_sge sge = a.Sge(0, 8);
   for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_TSO,
@@ -143,7 +143,7 @@ TEST_F(PostSendTest, WhatTheTypeCannotDoIsRefused) {
   EXPECT_EQ(a.Post(datagrams, wr), EINVAL);
 }
 
-TEST_F(PostSendTest, BeforeItIsReadyNothingIsTaken) {
+TEST_F(PostSendTest, PostsBeforeRtsAreRefused) {
   ibv_qp* const qp = a.MakeQp();
   ibv_sge sge = a.Sge(0, 8);
   ibv_send_wr wr = Request(IBV_WR_SEND, &sge);
@@ -152,7 +152,7 @@ TEST_F(PostSendTest, BeforeItIsReadyNothingIsTaken) {
   EXPECT_EQ(a.Post(qp, wr), EINVAL);
 }
 
-TEST_F(PostSendTest, OnlyWhatIsSignaledCompletes) {
+TEST_F(PostSendTest, OnlySignaledRequestsComplete) {
   Connect();
   ibv_sge sge = a.Sge(0, 8);
   ibv_send_wr quiet = Request(IBV_WR_RDMA_WRITE, &sge, 1);
@@ -163,7 +163,7 @@ TEST_F(PostSendTest, OnlyWhatIsSignaledCompletes) {
   EXPECT_EQ(a.Wait()->wr_id, 2U);
 }
 
-TEST_F(PostSendTest, AllCompleteIfTheQueuePairSaysSo) {
+TEST_F(PostSendTest, AllRequestsCompleteWithSqSigAll) {
   Connect({.sq_sig_all = 1});
   ibv_sge sge = a.Sge(0, 8);
   ibv_send_wr quiet = Request(IBV_WR_RDMA_WRITE, &sge, 1);
@@ -219,7 +219,7 @@ TEST_F(PostSendTest, AFullQueueTakesNoMore) {
 class PostSendThreadsTest : public PostSendTest {
  protected:
   // Posts as soon as there is room, while another thread makes the adapter's progress.
-  void FillAgainAndAgain(ibv_qp_type type) {
+  void FillRepeatedly(ibv_qp_type type) {
     Connect({.type = type, .depth = 1});
     ibv_cq* const other = ibv_create_cq(a.context, 1, nullptr, nullptr, 0);
     std::atomic<bool> ends = false;
@@ -244,10 +244,12 @@ class PostSendThreadsTest : public PostSendTest {
 };
 
 TEST_F(PostSendThreadsTest, APolledCompletionLeavesRoomForTheNextRequest) {
-  FillAgainAndAgain(IBV_QPT_RC);
+  FillRepeatedly(IBV_QPT_RC);
 }
 
-TEST_F(PostSendThreadsTest, AnUnreliableOneToo) { FillAgainAndAgain(IBV_QPT_UC); }
+TEST_F(PostSendThreadsTest, APolledCompletionOfAnUnreliableConnectionLeavesRoom) {
+  FillRepeatedly(IBV_QPT_UC);
+}
 
 }  // namespace
 }  // namespace verbena::ibverbs

@@ -120,7 +120,7 @@ class TagOperationsTest : public testing::VerbsPairTest {
   ibv_srq* srq_ = nullptr;
 };
 
-TEST_F(TagOperationsTest, TheDeviceSaysWhatItCan) {
+TEST_F(TagOperationsTest, TheDeviceReportsTagMatching) {
   ibv_device_attr_ex attributes{};
   ASSERT_EQ(ibv_query_device_ex(a.context, nullptr, &attributes), 0);
   EXPECT_EQ(attributes.tm_caps.flags, uint32_t{IBV_TM_CAP_RC});
@@ -128,7 +128,7 @@ TEST_F(TagOperationsTest, TheDeviceSaysWhatItCan) {
   EXPECT_GE(attributes.tm_caps.max_rndv_hdr_size, sizeof(ibv_tmh) + sizeof(ibv_rvh));
 }
 
-TEST_F(TagOperationsTest, AMatchedMessageComesWithoutHeader) {
+TEST_F(TagOperationsTest, AMatchedMessageArrivesWithoutItsHeader) {
   Add(5);
   a.Fill(sizeof(ibv_tmh), "hello");
   Send(IBV_TMH_EAGER, sizeof(ibv_tmh) + 5);
@@ -144,7 +144,7 @@ TEST_F(TagOperationsTest, AMatchedMessageComesWithoutHeader) {
   EXPECT_EQ(b.Text(kTagged, 5), "hello");
 }
 
-TEST_F(TagOperationsTest, AnUnexpectedOneHoldsWhatIsAddedAfter) {
+TEST_F(TagOperationsTest, AnUnexpectedMessageHoldsLaterReceives) {
   ReceiveUntagged(6);
   Send(IBV_TMH_EAGER, 100);
   EXPECT_EQ(Next()->opcode, IBV_WC_TM_RECV);
@@ -161,7 +161,7 @@ TEST_F(TagOperationsTest, AnUnexpectedOneHoldsWhatIsAddedAfter) {
   EXPECT_EQ(done->flags, 0u);
 }
 
-TEST_F(TagOperationsTest, ARendezvousIsReadThoughTheQueuePairHasNoSends) {
+TEST_F(TagOperationsTest, ARendezvousIsReadWithoutSendsOfTheProgram) {
   Add(5);
   const ibv_rvh data{.va = __builtin_bswap64(reinterpret_cast<uint64_t>(a.bytes.data()) + 4'096),
                      .rkey = __builtin_bswap32(a.mr->rkey),
@@ -187,7 +187,7 @@ TEST_F(TagOperationsTest, ARendezvousIsReadThoughTheQueuePairHasNoSends) {
   EXPECT_EQ(static_cast<uint8_t>(a.bytes[kNote]), IBV_TMH_FIN);
 }
 
-TEST_F(TagOperationsTest, WhatWasTakenCannotBeRemoved) {
+TEST_F(TagOperationsTest, ATakenReceiveCannotBeRemoved) {
   ibv_ops_wr remove = Operation(IBV_WR_TAG_DEL, 2);
   remove.tm.handle = Add(1);
   EXPECT_EQ(Do(remove), 0);
@@ -198,7 +198,7 @@ TEST_F(TagOperationsTest, WhatWasTakenCannotBeRemoved) {
   EXPECT_EQ(done->id, 2u);
 }
 
-TEST_F(TagOperationsTest, WhatIsWrongIsRefused) {
+TEST_F(TagOperationsTest, InvalidOperationsAreRefused) {
   ibv_ops_wr wrong = Operation(static_cast<ibv_ops_wr_opcode>(3), 1);
   EXPECT_EQ(Do(wrong), EINVAL);
   wrong = Operation(IBV_WR_TAG_SYNC, 1);

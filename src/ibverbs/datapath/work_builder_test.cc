@@ -70,7 +70,7 @@ TEST_F(WorkBuilderTest, SeveralRequestsGoTogether) {
   EXPECT_EQ(b.Text(200, 7), "written");
 }
 
-TEST_F(WorkBuilderTest, InlineDataIsTakenAtOnce) {
+TEST_F(WorkBuilderTest, InlineDataIsCopiedAtOnce) {
   Begin();
   ASSERT_EQ(b.Receive(qb, 0, 64), 0);
   ASSERT_EQ(b.Receive(qb, 64, 64), 0);
@@ -140,7 +140,7 @@ TEST_F(WorkBuilderTest, APeersKeyIsInvalidated) {
   EXPECT_NE(a.WaitStatus(), IBV_WC_SUCCESS);
 }
 
-TEST_F(WorkBuilderTest, DatagramsSayWhereTheyGo) {
+TEST_F(WorkBuilderTest, DatagramsNeedADestination) {
   Begin({.type = IBV_QPT_UD});
   ASSERT_EQ(b.Receive(qb, 0, 128), 0);
   a.Fill(0, "datagram");
@@ -175,7 +175,7 @@ TEST_F(WorkBuilderTest, AllOrNone) {
   EXPECT_EQ(a.Wait()->wr_id, 2U);
 }
 
-TEST_F(WorkBuilderTest, AbortForgetsEverything) {
+TEST_F(WorkBuilderTest, AbortDropsAllRequests) {
   Begin();
   ibv_wr_start(qx);
   ibv_wr_rdma_write(qx, b.mr->rkey, Remote());

@@ -6,7 +6,7 @@
 
 namespace verbena::ibverbs {
 
-// The pairs that mean the same; local reading has no flag, because every region has it.
+// Flags and rights with the same meaning. Local reading has no flag, because every region has it.
 inline constexpr struct {
   ibv_access_flags flag;
   Access access;
@@ -18,7 +18,7 @@ inline constexpr struct {
     {IBV_ACCESS_MW_BIND, Access::kWindowBind},
 };
 
-// IBV_ACCESS_* that say who may do what; the others are left out.
+// The rights of IBV_ACCESS_*; other flags are ignored.
 [[nodiscard]] constexpr Access ToAccess(unsigned flags) {
   Access access = Access::kNone;
   for (const auto& row : kAccessFlags) {

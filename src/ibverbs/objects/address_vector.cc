@@ -30,7 +30,7 @@ ErrorOr<AddressVector> ByGid(const GidTable::Entries& entries, const ibv_global_
 
 ErrorOr<AddressVector> ByLid(const GidTable::Entries& entries, uint16_t lid) {
   const auto own = LidOwner(GidTable::Present(entries));
-  if (!own) return Fail(Invalid("there is no IPv4 address for a LID to stand for"));
+  if (!own) return Fail(Invalid("LIDs need an IPv4 address, and this port has none"));
   if (lid == 0) return Fail(Invalid("LID 0 is reserved: give the destination's LID, or a GRH"));
   return AddressVector{.source = own->gid, .destination = GidOfLid(lid, own->gid)};
 }
@@ -38,13 +38,13 @@ ErrorOr<AddressVector> ByLid(const GidTable::Entries& entries, uint16_t lid) {
 }  // namespace
 
 ErrorOr<AddressVector> AddressVectorOf(Context& context, const ibv_ah_attr& attributes) {
-  if (attributes.port_num != 1) return Fail(Invalid("the only port is 1"));
+  if (attributes.port_num != 1) return Fail(Invalid("the port number must be 1"));
   const auto entries = context.gids.Read();
   if (!entries) return Fail(entries.error());
   if (attributes.is_global != 0) return ByGid(*entries, attributes.grh);
   // On RoCE a GID is the only address. (IBA A16.4.5)
   if (context.settings.link_layer == LinkLayer::kRoce)
-    return Fail(Invalid("an address without a GID"));
+    return Fail(Invalid("RoCE addresses need a GID: set is_global and grh"));
   return ByLid(*entries, attributes.dlid);
 }
 

@@ -35,13 +35,13 @@ class AddressVectorTest : public ::testing::Test {
   ibv_context* context_ = nullptr;
 };
 
-TEST_F(AddressVectorTest, AGidComesBackAsItWas) {
+TEST_F(AddressVectorTest, AGidSurvivesARoundTrip) {
   const Gid gid = *ParseGid("fd00::1:2");
   EXPECT_EQ(FromVerbs(ToVerbs(gid)), gid);
   EXPECT_EQ(ToVerbs(gid).raw[0], 0xFD);
 }
 
-TEST_F(AddressVectorTest, AnAddressComesBackAsItWas) {
+TEST_F(AddressVectorTest, AnAddressSurvivesARoundTrip) {
   Context& context = Open("roce");
   ibv_ah_attr path{};
   path.port_num = 1;
@@ -63,7 +63,7 @@ TEST_F(AddressVectorTest, AnAddressComesBackAsItWas) {
   EXPECT_EQ(back.is_global, 1);
 }
 
-TEST_F(AddressVectorTest, ALidIsOneOnInfinibandOnly) {
+TEST_F(AddressVectorTest, LidsAreForInfinibandOnly) {
   ibv_ah_attr path{};
   path.port_num = 1;
   path.dlid = 0x0102;

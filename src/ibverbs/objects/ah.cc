@@ -29,7 +29,7 @@ ErrorOr<uint8_t> AnswerFrom(Context& context, const Gid& destination) {
     if (own == destination) return static_cast<uint8_t>(i);
     if (!kin && own.is_ipv4() == destination.is_ipv4()) kin = i;
   }
-  if (!kin) return Fail(Invalid("this port has no address of that kind"));
+  if (!kin) return Fail(Invalid("this port has no address of the IP version of the datagram"));
   return static_cast<uint8_t>(*kin);
 }
 
@@ -43,7 +43,8 @@ ErrorOr<ibv_ah_attr> AnswerTo(Context& context, uint8_t port, const ibv_wc& wc,
   attributes.src_path_bits = wc.dlid_path_bits;
   attributes.port_num = port;
   if ((wc.wc_flags & IBV_WC_GRH) == 0) return attributes;
-  if (grh == nullptr) return Fail(Invalid("the completion says that there is a header"));
+  if (grh == nullptr)
+    return Fail(Invalid("the completion has IBV_WC_GRH, but the GRH is a null pointer"));
   const Grh header = Grh::Of(*grh);
   const auto index = AnswerFrom(context, header.destination);
   if (!index) return Fail(index.error());

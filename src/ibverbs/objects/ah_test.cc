@@ -37,7 +37,7 @@ class AhTest : public testing::VerbsPairTest {
   }
 };
 
-TEST_F(AhTest, DatagramsGoThere) {
+TEST_F(AhTest, DatagramsReachTheDestination) {
   a.Fill(2'048, "hello");
   const auto wc = SendOne(a, qa, a.MakeAh(), b, qb);
   ASSERT_TRUE(wc.has_value());
@@ -47,7 +47,7 @@ TEST_F(AhTest, DatagramsGoThere) {
 
 // IBA A17.4.5.1: the service level field holds a code for the header, the same code as on other
 // adapters.
-TEST_F(AhTest, ADatagramTellsWhichKindOfHeaderItHad) {
+TEST_F(AhTest, TheCompletionHasTheKindOfHeader) {
   const auto wc = SendOne(a, qa, a.MakeAh(), b, qb);
   ASSERT_TRUE(wc.has_value());
   EXPECT_NE(wc->wc_flags & IBV_WC_GRH, 0U);
@@ -55,7 +55,7 @@ TEST_F(AhTest, ADatagramTellsWhichKindOfHeaderItHad) {
 }
 
 // On InfiniBand the field is a service level, and all traffic has level 0.
-TEST(AhLookTest, AnInfinibandDeviceTellsAServiceLevel) {
+TEST(AhLookTest, AnInfinibandDeviceReportsAServiceLevel) {
   setenv("VERBENA_LINK_LAYER", "ib", 1);
   testing::VerbsEnd end;
   unsetenv("VERBENA_LINK_LAYER");
@@ -89,7 +89,7 @@ TEST_F(AhTest, ADatagramThatIsLongerThanTheActiveMtuIsALengthError) {
 }
 
 // IBA 9.9.3, class D; see ud_qp_test.cc.
-TEST_F(AhTest, ADatagramThatIsLongerThanItsReceiveEndsNothing) {
+TEST_F(AhTest, ADatagramLongerThanItsReceiveIsDropped) {
   ASSERT_EQ(b.Receive(qb, 0, kHeader + 8), 0);
   ibv_ah* const ah = a.MakeAh();
   for (const uint32_t length : {9U, 8U}) {
@@ -105,7 +105,7 @@ TEST_F(AhTest, ADatagramThatIsLongerThanItsReceiveEndsNothing) {
   EXPECT_EQ(wc->byte_len, kHeader + 8);
 }
 
-TEST_F(AhTest, AnAnswerGoesBack) {
+TEST_F(AhTest, AnAddressHandleFromACompletionReachesTheSender) {
   auto wc = SendOne(a, qa, a.MakeAh(), b, qb);
   ASSERT_TRUE(wc.has_value());
   ibv_grh grh{};
@@ -133,7 +133,7 @@ TEST_F(AhTest, TheAddressOfASenderIsFound) {
   EXPECT_EQ(ibv_init_ah_from_wc(b.context, 1, &*wc, nullptr, &path), EINVAL);
 }
 
-TEST_F(AhTest, WhatIsNoAddressIsRefused) {
+TEST_F(AhTest, InvalidAddressesAreRefused) {
   ibv_ah_attr path = a.LoopbackWay();
   path.port_num = 2;
   EXPECT_EQ(ibv_create_ah(a.pd, &path), nullptr);
@@ -147,7 +147,7 @@ TEST_F(AhTest, WhatIsNoAddressIsRefused) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(AhTest, EthernetAddressesAreNotOurs) {
+TEST_F(AhTest, EthernetAddressesAreNotSupported) {
   ibv_ah_attr path = a.LoopbackWay();
   std::array<uint8_t, 6> mac{};
   uint16_t vlan = 0;

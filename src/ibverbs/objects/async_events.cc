@@ -123,6 +123,6 @@ void ibv_ack_async_event(ibv_async_event* event) {
       return AcksOf(qp, qp.events_completed).Acknowledge(1);
     }
     default:
-      return;  // of the port or the device, which are never destroyed: nothing to count
+      return;  // events of the port or the device, which are never destroyed, need no count
   }
 }

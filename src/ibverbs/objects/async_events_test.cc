@@ -32,7 +32,7 @@ class AsyncEventsTest : public testing::VerbsPairTest {
     return event;
   }
   // A write that b must refuse.
-  void WriteWhereNothingIs() {
+  void WriteToUnregisteredMemory() {
     ibv_sge sge = a.Sge(0, 8);
     ibv_send_wr write = Request(IBV_WR_RDMA_WRITE, &sge);
     write.wr.rdma.rkey ^= 1;
@@ -41,15 +41,15 @@ class AsyncEventsTest : public testing::VerbsPairTest {
   }
 };
 
-TEST_F(AsyncEventsTest, WithoutOneThereIsNone) {
+TEST_F(AsyncEventsTest, WithoutAnEventANonBlockingReadFails) {
   ibv_async_event event{};
   EXPECT_EQ(ibv_get_async_event(b.context, &event), -1);
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST_F(AsyncEventsTest, NamesTheQueuePairWhoseStateIsKnown) {
+TEST_F(AsyncEventsTest, TheEventOfAQueuePairHasItsPointerAndUpdatesItsState) {
   Connect();
-  WriteWhereNothingIs();
+  WriteToUnregisteredMemory();
   ibv_async_event event = Wait();
   ASSERT_EQ(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
   EXPECT_EQ(event.element.qp, qb);
@@ -58,9 +58,9 @@ TEST_F(AsyncEventsTest, NamesTheQueuePairWhoseStateIsKnown) {
 }
 
 // The two contexts share an adapter.
-TEST_F(AsyncEventsTest, TheContextThatHasNotMadeTheQueuePairHearsNothing) {
+TEST_F(AsyncEventsTest, EventsGoOnlyToTheContextOfTheQueuePair) {
   Connect();
-  WriteWhereNothingIs();
+  WriteToUnregisteredMemory();
   ibv_async_event event = Wait();
   EXPECT_EQ(event.element.qp, qb);
   ibv_ack_async_event(&event);
@@ -81,7 +81,7 @@ TEST_F(AsyncEventsTest, FailsInAChildOfAFork) {
 
 TEST_F(AsyncEventsTest, AQueuePairWaitsForItsAcknowledgement) {
   Connect();
-  WriteWhereNothingIs();
+  WriteToUnregisteredMemory();
   ibv_async_event event = Wait();
   ASSERT_EQ(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
   std::atomic<bool> ended = false;
@@ -96,9 +96,9 @@ TEST_F(AsyncEventsTest, AQueuePairWaitsForItsAcknowledgement) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(AsyncEventsTest, OneOfAnEndedQueuePairIsForgotten) {
+TEST_F(AsyncEventsTest, EventsOfADestroyedQueuePairAreDropped) {
   Connect();
-  WriteWhereNothingIs();
+  WriteToUnregisteredMemory();
   pollfd file{.fd = b.context->async_fd, .events = POLLIN, .revents = 0};
   ASSERT_EQ(poll(&file, 1, 5'000), 1);
   EXPECT_EQ(b.EndQp(qb), 0);
@@ -107,7 +107,7 @@ TEST_F(AsyncEventsTest, OneOfAnEndedQueuePairIsForgotten) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST_F(AsyncEventsTest, NamesTheSharedReceiveQueueThatRunsLow) {
+TEST_F(AsyncEventsTest, TheLimitEventHasTheSharedReceiveQueue) {
   ibv_srq_init_attr made{};
   made.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0};
   ibv_srq* const srq = ibv_create_srq(b.pd, &made);

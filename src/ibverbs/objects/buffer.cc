@@ -16,8 +16,8 @@
 
 namespace verbena::ibverbs {
 
-// A buffer of ibv_alloc_buf. It has whole pages to itself, so that a memory budget can take them
-// over (docs/managed.md). Owned by the program until ibv_free_buf.
+// A buffer of ibv_alloc_buf. It consists of whole pages, so that a memory budget can take them over
+// (docs/managed.md). Owned by the program until ibv_free_buf.
 struct Buffer {
   ibv_pd* pd = nullptr;
   std::byte* bytes = nullptr;
@@ -31,11 +31,11 @@ constexpr uint64_t kKnownMask = 0x3F;
 
 // Why this range cannot be registered as part of `buffer`; null if it can.
 const char* Refusal(const ibv_pd* pd, const Buffer& buffer, const void* address, size_t length) {
-  if (pd != buffer.pd) return "the buffer is of another protection domain";
+  if (pd != buffer.pd) return "the buffer belongs to another protection domain";
   const auto at = reinterpret_cast<uintptr_t>(address);
   const auto start = reinterpret_cast<uintptr_t>(buffer.bytes);
   if (at < start || length > buffer.size || at - start > buffer.size - length) {
-    return "the region reaches out of the buffer";
+    return "the region does not lie within the buffer";
   }
   return nullptr;
 }
@@ -44,12 +44,12 @@ const char* Refusal(const ibv_pd* pd, const Buffer& buffer, const void* address,
 const char* Refusal(const ibv_pd* pd, const MrInitAttributes& attributes) {
   const bool of_buffer = attributes.Has(MrInitMask::kBuffer);
   const bool of_file = attributes.Has(MrInitMask::kFd) || attributes.Has(MrInitMask::kFdOffset);
-  if (of_buffer && of_file) return "a buffer is not a file descriptor";
+  if (of_buffer && of_file) return "a buffer and a file descriptor cannot be combined";
   if (attributes.Has(MrInitMask::kAddress) == of_file) {
-    return "an address or a file descriptor is needed, and not both";
+    return "exactly one of address and file descriptor is needed";
   }
   if (!of_buffer) return nullptr;
-  if (attributes.buffer == nullptr) return "there is no buffer";
+  if (attributes.buffer == nullptr) return "the buffer is a null pointer";
   return Refusal(pd, *attributes.buffer, attributes.address, attributes.length);
 }
 
@@ -60,7 +60,7 @@ extern "C" {
 ibv_mr* RegisterMrEx(ibv_pd* pd, const MrInitAttributes* attributes) try {
   const MrInitAttributes& a = *attributes;
   if ((a.comp_mask & ~kKnownMask) != 0) {
-    return Null("ibv_reg_mr_ex", NotOffered("an unknown attribute"));
+    return Null("ibv_reg_mr_ex", NotOffered("unknown bits in comp_mask"));
   }
   if (a.Has(MrInitMask::kDmah)) return UnsupportedNull("ibv_reg_mr_ex with a DMA handle");
   if (const char* const why = Refusal(pd, a)) return Null("ibv_reg_mr_ex", Invalid(why));
@@ -75,7 +75,7 @@ ibv_mr* RegisterMrEx(ibv_pd* pd, const MrInitAttributes* attributes) try {
 
 void* AllocateBuffer(ibv_pd* pd, size_t size, Buffer** buffer) try {
   if (size == 0 || size > SIZE_MAX / 2) {
-    return Null("ibv_alloc_buf", Invalid("there is no buffer of this size"));
+    return Null("ibv_alloc_buf", Invalid("the size must be 1 to SIZE_MAX / 2 bytes"));
   }
   void* const bytes =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -42,7 +42,7 @@ class BufferTest : public testing::VerbsPairTest {
   }
 };
 
-TEST_F(BufferTest, HoldsWhatAPeerWritesAndKeepsItsDomain) {
+TEST_F(BufferTest, APeerCanWriteIntoIt) {
   Buffer* buffer = nullptr;
   auto* const bytes = static_cast<char*>(AllocateBuffer(b.pd, 5'000, &buffer));
   ASSERT_NE(bytes, nullptr);
@@ -58,7 +58,7 @@ TEST_F(BufferTest, HoldsWhatAPeerWritesAndKeepsItsDomain) {
   FreeBuffer(nullptr);
 }
 
-TEST_F(BufferTest, ItsDomainStays) {
+TEST_F(BufferTest, KeepsItsProtectionDomainInUse) {
   ibv_pd* const pd = ibv_alloc_pd(b.context);
   Buffer* buffer = nullptr;
   ASSERT_NE(AllocateBuffer(pd, 1, &buffer), nullptr);
@@ -67,7 +67,7 @@ TEST_F(BufferTest, ItsDomainStays) {
   EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
-TEST_F(BufferTest, ASizeThatCannotBeIsRefused) {
+TEST_F(BufferTest, InvalidSizesAreRefused) {
   Buffer* buffer = nullptr;
   EXPECT_EQ(AllocateBuffer(b.pd, 0, &buffer), nullptr);
   EXPECT_EQ(errno, EINVAL);
@@ -116,7 +116,7 @@ TEST_F(BufferTest, ARegionIsDescribedByAStructure) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(BufferTest, AStructureThatMakesNoSenseIsRefused) {
+TEST_F(BufferTest, InvalidStructuresAreRefused) {
   const auto with = [&](std::initializer_list<MrInitMask> bits) {
     return MrInitAttributes{
         .length = 4'096, .access = kWritable, .comp_mask = Mask(bits), .address = b.bytes.data()};

@@ -72,7 +72,7 @@ TEST_F(ChannelTest, SolicitedOnlyWaitsForAMessageThatAsksForIt) {
   ibv_ack_cq_events(cq, 1);
 }
 
-TEST_F(ChannelTest, AFileThatDoesNotBlockSaysSo) {
+TEST_F(ChannelTest, ANonBlockingFileReturnsEagain) {
   ASSERT_EQ(fcntl(b.channel->fd, F_SETFL, O_NONBLOCK), 0);
   ibv_cq* cq = nullptr;
   void* cq_context = nullptr;
@@ -80,12 +80,12 @@ TEST_F(ChannelTest, AFileThatDoesNotBlockSaysSo) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST_F(ChannelTest, CannotEndWhileAQueueUsesIt) {
+TEST_F(ChannelTest, CannotBeDestroyedWhileAQueueUsesIt) {
   EXPECT_EQ(b.channel->refcnt, 1);
   EXPECT_EQ(ibv_destroy_comp_channel(b.channel), EBUSY);
 }
 
-TEST_F(ChannelTest, AnEventOfAQueueThatIsGoneIsPassedOver) {
+TEST_F(ChannelTest, EventsOfADestroyedQueueAreSkipped) {
   ibv_cq* const other = ibv_create_cq(b.context, 8, nullptr, b.channel, 0);
   ibv_qp_init_attr attributes{};
   attributes.send_cq = attributes.recv_cq = other;

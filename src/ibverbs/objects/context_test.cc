@@ -22,7 +22,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-TEST(ContextTest, IsAsProgramsLookForIt) {
+TEST(ContextTest, HasTheLayoutThatProgramsExpect) {
   ibv_context* const context = ibv_open_device(&TheDevice());
   ASSERT_NE(context, nullptr);
   EXPECT_EQ(context->device, &TheDevice());
@@ -36,20 +36,20 @@ TEST(ContextTest, IsAsProgramsLookForIt) {
   EXPECT_EQ(ibv_close_device(context), 0);
 }
 
-TEST(ContextTest, InFrontOfItAreZeros) {
+TEST(ContextTest, ThePaddingBeforeItIsZero) {
   testing::VerbsEnd end;
   const auto* const front = reinterpret_cast<const std::byte*>(verbs_get_ctx(end.context));
   EXPECT_TRUE(std::all_of(front - 1'024, front, [](std::byte b) { return b == std::byte{}; }));
 }
 
-TEST(ContextTest, TheEventFileIsQuietAndTheCommandFileOurs) {
+TEST(ContextTest, TheEventFileIsNotReadableAndTheCommandFileExists) {
   testing::VerbsEnd end;
   pollfd file{.fd = end.context->async_fd, .events = POLLIN, .revents = 0};
   EXPECT_EQ(poll(&file, 1, 0), 0);
   EXPECT_NE(end.context->async_fd, end.context->cmd_fd);
 }
 
-TEST(ContextTest, TwoShareAnAdapterAndNotTheirFiles) {
+TEST(ContextTest, TwoContextsShareAnAdapterButNoFiles) {
   testing::VerbsEnd a;
   testing::VerbsEnd b;
   EXPECT_NE(a.context, b.context);
@@ -59,7 +59,7 @@ TEST(ContextTest, TwoShareAnAdapterAndNotTheirFiles) {
   EXPECT_NE(a.MakeQp()->qp_num, b.MakeQp()->qp_num);
 }
 
-TEST(ContextTest, AChildOpensItAnew) {
+TEST(ContextTest, AForkedChildOpensItsOwn) {
   testing::VerbsEnd parent;
   const pid_t child = fork();
   if (child == 0) {
@@ -75,7 +75,7 @@ TEST(ContextTest, AChildOpensItAnew) {
 
 // As the kernel does for a driver: after the close, the peer of a queue pair that was not destroyed
 // cannot reach the memory any more, which may have another owner.
-TEST(ContextTest, WhatIsLeftEndsWithIt) {
+TEST(ContextTest, ClosingDestroysTheRemainingObjects) {
   testing::VerbsEnd peer;
   ibv_context* const context = ibv_open_device(&TheDevice());
   static std::array<std::byte, 64> bytes{};
@@ -133,7 +133,7 @@ class FewDescriptors {
 };
 
 // Wherever descriptors run out: at the context's own files, or at those of the adapter.
-TEST(ContextTest, WithoutDescriptorsItSaysSo) {
+TEST(ContextTest, OpeningWithoutDescriptorsFailsWithEmfile) {
   ::testing::internal::CaptureStderr();
   rlim_t spare = 0;
   for (; spare < 64; ++spare) {
@@ -167,7 +167,7 @@ TEST(ContextTest, InStrictModeATakenPortIsAnAddressInUse) {
 }
 
 // Each sends a message to the next.
-TEST(ContextTest, ThreeHundredOfThemAreUsable) {
+TEST(ContextTest, ThreeHundredContextsAreUsable) {
   constexpr size_t kContexts = 300;
   std::deque<testing::VerbsEnd> ends;
   while (ends.size() < kContexts) ends.emplace_back();

@@ -5,14 +5,14 @@
 namespace verbena::ibverbs {
 namespace {
 
-TEST(ControlOpsTest, WhatIsNotCheckedByCallersIsThere) {
+TEST(ControlOpsTest, OperationsWithoutANullCheckAreSet) {
   verbs_context context{};
   FillControlOps(context);
   EXPECT_NE(context.close_xrcd, nullptr);
   EXPECT_NE(context.context.ops.dealloc_mw, nullptr);
 }
 
-TEST(ControlOpsTest, WhatIsNotOfferedIsNot) {
+TEST(ControlOpsTest, UnsupportedOperationsAreNull) {
   verbs_context context{};
   FillControlOps(context);
   EXPECT_EQ(context.create_counters, nullptr);

@@ -27,13 +27,13 @@ struct CqWish {
 
 ErrorOr<void> Check(ibv_context* context, const CqWish& wish) {
   if (wish.entries < 1 || wish.entries > Cast(context).handle.options().completion_depth_max) {
-    return Fail(Invalid("a completion queue of so many entries"));
+    return Fail(Invalid("the number of entries must be 1 to max_cqe of ibv_query_device"));
   }
   if (wish.vector < 0 || wish.vector >= context->num_comp_vectors) {
-    return Fail(Invalid("no such completion vector"));
+    return Fail(Invalid("the completion vector must be 0"));
   }
   if (wish.channel != nullptr && wish.channel->context != context) {
-    return Fail(Invalid("the completion channel is of another context"));
+    return Fail(Invalid("the completion channel belongs to another context"));
   }
   return {};
 }
@@ -62,14 +62,14 @@ ErrorOr<void> CheckExtensions(ibv_context* context, const ibv_cq_init_attr_ex& a
   constexpr uint32_t kFlags =
       IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
   if ((attributes.comp_mask & ~kMasks) != 0) {
-    return Fail(Invalid("an attribute that is not known"));
+    return Fail(Invalid("unknown bits in comp_mask"));
   }
   if ((attributes.wc_flags & ~kWcFlagsSupported) != 0) {
-    return Fail(NotOffered("what is to be read is not offered"));
+    return Fail(NotOffered("unsupported bits in wc_flags"));
   }
   if ((attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 &&
       (attributes.flags & ~kFlags) != 0) {
-    return Fail(NotOffered("a flag that is not offered"));
+    return Fail(NotOffered("unsupported flags"));
   }
   if ((attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0) {
     const ibv_pd* const pd = attributes.parent_domain;

@@ -41,7 +41,7 @@ class CqTest : public ::testing::Test {
   VerbsEnd end;
 };
 
-TEST_F(CqTest, IsAsLargeAsAskedFor) {
+TEST_F(CqTest, HasAtLeastTheRequestedSize) {
   int context = 0;
   ibv_cq* const cq = ibv_create_cq(end.context, 100, &context, end.channel, 0);
   ASSERT_NE(cq, nullptr);
@@ -52,7 +52,7 @@ TEST_F(CqTest, IsAsLargeAsAskedFor) {
   EXPECT_EQ(ibv_destroy_cq(cq), 0);
 }
 
-TEST_F(CqTest, RefusesSizesAndVectorsThatThereAreNot) {
+TEST_F(CqTest, RefusesInvalidSizesAndVectors) {
   EXPECT_EQ(ErrorOf(1, 0), 0);
   EXPECT_EQ(ErrorOf(0, 0), EINVAL);
   EXPECT_EQ(ErrorOf(-1, 0), EINVAL);
@@ -71,7 +71,7 @@ TEST_F(CqTest, RefusesAChannelOfAnotherContext) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(CqTest, CannotEndWhileAQueuePairUsesIt) {
+TEST_F(CqTest, CannotBeDestroyedWhileAQueuePairUsesIt) {
   (void)end.MakeQp();
   EXPECT_EQ(ibv_destroy_cq(end.cq), EBUSY);
 }
@@ -83,7 +83,7 @@ TEST_F(CqTest, IsResized) {
   EXPECT_EQ(ibv_resize_cq(end.cq, 1 << 30), EINVAL);
 }
 
-TEST_F(CqTest, IsNotResizedBelowWhatIsInIt) {
+TEST_F(CqTest, CannotBeShrunkBelowItsCompletions) {
   ibv_qp* const qp = end.MakeQp();
   ASSERT_EQ(end.ToInit(qp), 0);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(end.Receive(qp, 0, 8), 0);
@@ -121,7 +121,7 @@ TEST_F(CqTest, ExtensionsThatAreNotOfferedAreRefused) {
   EXPECT_EQ(ErrorOf({.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = 1U << 31}), EOPNOTSUPP);
 }
 
-TEST_F(CqTest, OnlyAParentDomainIsAParentDomain) {
+TEST_F(CqTest, RefusesAProtectionDomainAsParentDomain) {
   EXPECT_EQ(ErrorOf({.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = end.pd}), EINVAL);
   EXPECT_EQ(ErrorOf({.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = nullptr}), EINVAL);
   ibv_parent_domain_init_attr attributes{};

@@ -77,10 +77,10 @@ void DeviceMemory::Free::operator()(std::byte* pages) const { ::operator delete(
 
 ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes) try {
   constexpr auto kCall = "ibv_alloc_dm";
-  if (attributes->comp_mask != 0) return Null(kCall, Invalid("an attribute that is not known"));
+  if (attributes->comp_mask != 0) return Null(kCall, Invalid("unknown bits in comp_mask"));
   const uint64_t length = attributes->length;
   if (length == 0 || attributes->log_align_req > kDeviceMemoryAlignMax) {
-    return Null(kCall, Invalid("a length of 0, or an alignment beyond a page"));
+    return Null(kCall, Invalid("the length must not be 0, and log_align_req at most 12"));
   }
   auto dm = std::make_unique<Dm>();
   Init(*dm, context);
@@ -108,9 +108,10 @@ ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsig
   Dm& own = Cast(dm);
   const auto access = RegionAccess(flags);
   if (!access || (flags & IBV_ACCESS_ZERO_BASED) == 0) {
-    return Null(kCall, Invalid("access flags that do not go together; it is zero-based"));
+    return Null(kCall, Invalid("invalid access flags: IBV_ACCESS_ZERO_BASED is required"));
   }
-  if (!IsInside(own, offset, length)) return Null(kCall, Invalid("beyond the end of the memory"));
+  if (!IsInside(own, offset, length))
+    return Null(kCall, Invalid("the range does not lie within the device memory"));
   auto made = MemoryRegion::Register(Cast(pd).domain(), {own.memory->bytes() + offset, length},
                                      *access, {.start = 0, .zero_based = true});
   if (!made) return Null(kCall, made.error());
@@ -132,7 +133,7 @@ ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) try {
     dm->memory = original.memory;
     dm->length = original.length;
   });
-  if (!found) return Null("ibv_import_dm", Invalid("there is no such memory"));
+  if (!found) return Null("ibv_import_dm", Invalid("no device memory has this handle"));
   dm->handle = handle;
   dm->users.self = dm;
   return dm.get();

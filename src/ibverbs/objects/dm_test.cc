@@ -23,7 +23,7 @@ class DmTest : public testing::VerbsPairTest {
   }
 };
 
-TEST_F(DmTest, IsOfTheSizeThatTheDeviceTells) {
+TEST_F(DmTest, HasTheSizeThatTheDeviceReports) {
   ibv_device_attr_ex device{};
   ASSERT_EQ(ibv_query_device_ex(a.context, nullptr, &device), 0);
   EXPECT_EQ(device.max_dm_size, kDeviceMemoryMax);
@@ -82,7 +82,7 @@ TEST_F(DmTest, RegionsAreZeroBasedAndInside) {
   EXPECT_EQ(ibv_free_dm(dm), 0);
 }
 
-TEST_F(DmTest, AnImportIsTheSameMemory) {
+TEST_F(DmTest, AnImportSharesTheMemory) {
   ibv_dm* const dm = Allocate(a, 8);
   ibv_dm* const imported = ibv_import_dm(a.context, dm->handle);
   ASSERT_NE(imported, nullptr);

@@ -11,7 +11,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-TEST(ForkTest, NeedsNoPreparation) {
+TEST(ForkTest, ForkInitSucceeds) {
   EXPECT_EQ(ibv_fork_init(), 0);
   EXPECT_EQ(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
 }

@@ -68,7 +68,7 @@ TEST_F(HandleTableTest, AnObjectInUseIsNotHidden) {
   refcount = {};
 }
 
-TEST_F(HandleTableTest, AnObjectWithoutAnEntryIsAskedOnly) {
+TEST_F(HandleTableTest, HideWithoutAnEntryOnlyCallsIsFree) {
   Thing thing;
   EXPECT_TRUE(Hide(thing));
   const Refcount refcount(thing.users);
@@ -77,7 +77,7 @@ TEST_F(HandleTableTest, AnObjectWithoutAnEntryIsAskedOnly) {
 }
 
 // A thread that finds an object either has its reference before the owner looks, or finds none.
-TEST_F(HandleTableTest, AnObjectDoesNotEndUnderAThreadThatFoundIt) {
+TEST_F(HandleTableTest, AnObjectIsNotDestroyedWhileAThreadUsesIt) {
   constexpr int kRounds = 2'000;
   std::unique_ptr<Thing> thing;
   for (int i = 0; i < kRounds; ++i) {

@@ -12,7 +12,7 @@ struct Cq;
 struct Qp;
 struct Srq;
 
-// Which object of the program's an event of the adapter is about.
+// Finds the object of the program for an event of the adapter.
 //
 // Owned by a context. Thread rule: any thread.
 class IdMap {
@@ -20,13 +20,13 @@ class IdMap {
   void Add(CqId id, Cq* cq) { cqs_.Add(id.value(), cq); }
   void Add(SrqId id, Srq* srq) { srqs_.Add(id.value(), srq); }
   void Add(QpNumber number, Qp* qp) { qps_.Add(number.value(), qp); }
-  // Unless another has taken the number meanwhile: it was free when the object ended in the
-  // adapter.
+  // No effect if another object has got the number, which was free once the object was destroyed in
+  // the adapter.
   void Remove(CqId id, const Cq* cq) { cqs_.Remove(id.value(), cq); }
   void Remove(SrqId id, const Srq* srq) { srqs_.Remove(id.value(), srq); }
   void Remove(QpNumber number, const Qp* qp) { qps_.Remove(number.value(), qp); }
 
-  // Calls `fn(object)` for all: queue pairs first, which stand on the others.
+  // Calls `fn(object)` for all objects: queue pairs first, because they use the others.
   template <class Fn>
   void ForEach(Fn fn) {
     qps_.ForEach(fn);
@@ -34,14 +34,14 @@ class IdMap {
     cqs_.ForEach(fn);
   }
 
-  // Calls `end()`, which ends a queue pair in the adapter, while no call below is at it.
+  // Calls `end()`, which destroys a queue pair in the adapter, while no thread is in a call below.
   template <class End>
   auto EndQp(End end) {
     return qps_.Alone(end);
   }
 
-  // Calls `use(object)` while the object is known, so that no thread ends it meanwhile; false if it
-  // is not.
+  // Calls `use(object)` if the object exists; it cannot be destroyed meanwhile. False if it does
+  // not exist.
   template <class Refcount>
   bool With(CqId id, Refcount use) {
     return cqs_.With(id.value(), use);

@@ -15,8 +15,9 @@ using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the 
 ibv_context* ibv_import_device(int cmd_fd) try {
   Context* context = OpenContexts::Import(cmd_fd);
   if (context == nullptr) {
-    return Null("ibv_import_device", {verbena::ErrorCode::kNotSupported,
-                                      "the descriptor is not of a context of this process"});
+    return Null("ibv_import_device",
+                {verbena::ErrorCode::kNotSupported,
+                 "the descriptor does not belong to a context of this process"});
   }
   // The call takes over the descriptor, which only serves to find the context.
   close(cmd_fd);
@@ -33,14 +34,14 @@ ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) try {
     pd->parent = &original;
     pd->parent_refcount = Refcount(original.users);
   });
-  if (!found) return Null("ibv_import_pd", Invalid("there is no such domain"));
+  if (!found) return Null("ibv_import_pd", Invalid("no protection domain has this handle"));
   pd->users.self = pd;
   return pd.get();
 } catch (...) {
   return ThrownNull("ibv_import_pd");
 }
 
-// Regions that were made in it keep it: ibv_advise_mr compares their domains.
+// Regions in an imported domain keep it alive, because ibv_advise_mr compares their domains.
 void ibv_unimport_pd(ibv_pd* pd) { Release(Cast(pd)); }
 
 ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) try {
@@ -49,9 +50,9 @@ ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) try {
     static_cast<ibv_mr&>(*mr) = original;
     mr->access = original.access;
   });
-  if (!found) return Null("ibv_import_mr", Invalid("there is no such region"));
+  if (!found) return Null("ibv_import_mr", Invalid("no memory region has this handle"));
   mr->pd = pd;
-  mr->addr = nullptr;  // an import does not tell the address; the importer knows it otherwise
+  mr->addr = nullptr;  // an import does not provide the address; the importer knows it
   mr->pd_refcount = Refcount(Cast(pd).users);
   return mr.release();
 } catch (...) {

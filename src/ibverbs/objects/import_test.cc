@@ -24,7 +24,7 @@ TEST_F(ImportTest, AContextIsFoundByItsFileAndClosedWithTheLast) {
   EXPECT_NE(a.MakeQp(), nullptr);
 }
 
-TEST_F(ImportTest, AFileOfAnotherKindIsNone) {
+TEST_F(ImportTest, AnotherFileIsNotAContext) {
   const int file = memfd_create("foreign", MFD_CLOEXEC);
   EXPECT_EQ(ibv_import_device(file), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
@@ -59,7 +59,7 @@ TEST_F(ImportTest, NewRegionsMayBeMadeInAnImportedDomain) {
   ibv_unimport_pd(pd);
 }
 
-TEST_F(ImportTest, WhatWasMadeInADomainOutlivesItsImport) {
+TEST_F(ImportTest, ObjectsOfADomainOutliveItsImport) {
   ibv_pd* const pd = ibv_import_pd(a.context, a.pd->handle);
   ibv_mr* const mr = ibv_reg_mr(pd, a.bytes.data(), 64, 0);
   ASSERT_NE(mr, nullptr);
@@ -69,13 +69,13 @@ TEST_F(ImportTest, WhatWasMadeInADomainOutlivesItsImport) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(ImportTest, AnImportedDomainWithNothingInItIsDeallocatedAsWell) {
+TEST_F(ImportTest, AnEmptyImportedDomainIsDeallocated) {
   ibv_pd* const pd = ibv_import_pd(a.context, a.pd->handle);
   ASSERT_NE(pd, nullptr);
   EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
-TEST_F(ImportTest, WhatIsNotThereIsRefused) {
+TEST_F(ImportTest, UnknownHandlesAreRefused) {
   EXPECT_EQ(ibv_import_pd(a.context, 12'345), nullptr);
   EXPECT_EQ(errno, EINVAL);
   EXPECT_EQ(ibv_import_mr(a.pd, 12'345), nullptr);

@@ -17,11 +17,11 @@ constexpr MtuQuestion kUsual = {.asked = PathMtu::k1024,
                                 .is_local = true,
                                 .strict = false};
 
-TEST(LocalMtuTest, WhoAsksForTheActiveMtuGetsWhatALocalPathCarries) {
+TEST(LocalMtuTest, TheActiveMtuBecomesTheLargestOfALocalPath) {
   EXPECT_EQ(Granted(kUsual), PathMtu::k4096);
 }
 
-TEST(LocalMtuTest, OthersGetWhatTheyAskFor) {
+TEST(LocalMtuTest, OtherRequestsAreNotChanged) {
   MtuQuestion question = kUsual;
   question.asked = PathMtu::k512;
   EXPECT_EQ(Granted(question), PathMtu::k512) << "a program with reasons";

@@ -35,7 +35,7 @@ class MrTest : public testing::VerbsPairTest {
   uint64_t There(size_t offset) { return reinterpret_cast<uint64_t>(b.bytes.data()) + offset; }
 };
 
-TEST_F(MrTest, ShowsWhatItIs) {
+TEST_F(MrTest, HasTheFieldsOfTheVerbs) {
   EXPECT_EQ(b.mr->addr, b.bytes.data());
   EXPECT_EQ(b.mr->length, b.bytes.size());
   EXPECT_EQ(b.mr->pd, b.pd);
@@ -43,12 +43,12 @@ TEST_F(MrTest, ShowsWhatItIs) {
   EXPECT_NE(b.mr->lkey, 0U);
 }
 
-TEST_F(MrTest, IsReachedAtItsAddress) {
+TEST_F(MrTest, IsAccessibleAtItsAddress) {
   EXPECT_EQ(Write(There(64), b.mr->rkey), IBV_WC_SUCCESS);
   EXPECT_EQ(b.Text(64, 5), "hello");
 }
 
-TEST_F(MrTest, IsReachedWhereTheProgramSays) {
+TEST_F(MrTest, IsAccessibleAtItsIova) {
   ibv_mr* const mr = ibv_reg_mr_iova(b.pd, b.bytes.data(), 4'096, 0x10000, kWritable);
   ASSERT_NE(mr, nullptr);
   EXPECT_EQ(Write(0x10000 + 64, mr->rkey), IBV_WC_SUCCESS);
@@ -79,7 +79,7 @@ TEST_F(MrTest, MemoryThatIsNotMappedIsRefusedUnlessOnDemand) {
   EXPECT_EQ(ibv_dereg_mr(on_demand), 0);
 }
 
-TEST_F(MrTest, IsReachedFromZero) {
+TEST_F(MrTest, AZeroBasedRegionBeginsAtZero) {
   ibv_mr* const mr =
       ibv_reg_mr(b.pd, b.bytes.data() + 128, 4'096, kWritable | IBV_ACCESS_ZERO_BASED);
   ASSERT_NE(mr, nullptr);
@@ -88,7 +88,7 @@ TEST_F(MrTest, IsReachedFromZero) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(MrTest, CanBeEverything) {
+TEST_F(MrTest, CanCoverTheWholeAddressSpace) {
   ibv_mr* const mr = ibv_reg_mr(b.pd, nullptr, SIZE_MAX, kWritable | IBV_ACCESS_ON_DEMAND);
   ASSERT_NE(mr, nullptr);
   EXPECT_EQ(Write(There(64), mr->rkey), IBV_WC_SUCCESS);
@@ -96,7 +96,7 @@ TEST_F(MrTest, CanBeEverything) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(MrTest, WhatComesFromNowhereIsZeros) {
+TEST_F(MrTest, ANullRegionReadsAsZeros) {
   ibv_mr* const null = ibv_alloc_null_mr(a.pd);
   ASSERT_NE(null, nullptr);
   b.Fill(64, "hello");
@@ -109,7 +109,7 @@ TEST_F(MrTest, WhatComesFromNowhereIsZeros) {
   EXPECT_EQ(ibv_dereg_mr(null), 0);
 }
 
-TEST_F(MrTest, OptionalFlagsAreTaken) {
+TEST_F(MrTest, OptionalFlagsAreAccepted) {
   const unsigned access = kWritable | IBV_ACCESS_RELAXED_ORDERING;
   ibv_mr* const mr = ibv_reg_mr(b.pd, b.bytes.data(), 64, access);
   ASSERT_NE(mr, nullptr);
@@ -126,14 +126,14 @@ TEST_F(MrTest, BadFlagsAreRefused) {
   EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
-TEST_F(MrTest, AKeyThatEndedGrantsNothing) {
+TEST_F(MrTest, ADeregisteredKeyIsRefused) {
   ibv_mr* const mr = ibv_reg_mr(b.pd, b.bytes.data(), 4'096, kWritable);
   const uint32_t rkey = mr->rkey;
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
   EXPECT_EQ(Write(There(64), rkey), IBV_WC_REM_ACCESS_ERR);
 }
 
-TEST_F(MrTest, TakesOtherMemory) {
+TEST_F(MrTest, ReregisteringChangesTheMemory) {
   std::vector<char> other(4'096);
   ibv_mr* const mr = ibv_reg_mr(b.pd, b.bytes.data(), 64, kWritable);
   ASSERT_EQ(
@@ -145,7 +145,7 @@ TEST_F(MrTest, TakesOtherMemory) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(MrTest, TakesOtherRights) {
+TEST_F(MrTest, ReregisteringChangesTheRights) {
   ibv_mr* const mr = ibv_reg_mr(b.pd, b.bytes.data(), 4'096, int{IBV_ACCESS_LOCAL_WRITE});
   const uint32_t rkey = mr->rkey;
   ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kWritable), 0);
@@ -154,7 +154,7 @@ TEST_F(MrTest, TakesOtherRights) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(MrTest, MovesToAnotherDomain) {
+TEST_F(MrTest, ReregisteringChangesTheDomain) {
   ibv_pd* const pd = ibv_alloc_pd(b.context);
   ibv_mr* const mr = ibv_reg_mr(b.pd, b.bytes.data(), 4'096, kWritable);
   ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, nullptr, 0, 0), 0);
@@ -165,7 +165,7 @@ TEST_F(MrTest, MovesToAnotherDomain) {
   EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
-TEST_F(MrTest, AChangeThatMakesNoSenseChangesNothing) {
+TEST_F(MrTest, AnInvalidChangeHasNoEffect) {
   const int all = IBV_REREG_MR_CHANGE_TRANSLATION;
   const uint32_t rkey = b.mr->rkey;
   EXPECT_EQ(ibv_rereg_mr(b.mr, 1 << 7, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
@@ -182,7 +182,7 @@ TEST_F(MrTest, AChangeThatMakesNoSenseChangesNothing) {
   EXPECT_EQ(Write(There(0), rkey), IBV_WC_SUCCESS);
 }
 
-TEST(MrBudgetTest, WhatIsNotUnderTheBudgetIsSaidOnce) {
+TEST(MrBudgetTest, ARegionOutsideTheBudgetIsLoggedOnce) {
   setenv("VERBENA_MEMORY_BUDGET", "1M", 1);
   ibv_context* const context = ibv_open_device(&TheDevice());
   unsetenv("VERBENA_MEMORY_BUDGET");

@@ -27,7 +27,7 @@ TEST(MulticastTest, OnlyDatagramQueuePairsJoin) {
   EXPECT_EQ(ibv_detach_mcast(connected, &group, 0), EINVAL);
 }
 
-TEST(MulticastTest, AMemberCannotEndBeforeItHasLeft) {
+TEST(MulticastTest, AnAttachedQueuePairCannotBeDestroyed) {
   VerbsEnd end;
   const ibv_gid group = Group();
   ibv_qp* const qp = end.MakeQp({.type = IBV_QPT_UD});

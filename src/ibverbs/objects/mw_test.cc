@@ -37,7 +37,7 @@ class MwTest : public testing::VerbsPairTest {
   }
 };
 
-TEST_F(MwTest, ShowsWhatItIs) {
+TEST_F(MwTest, HasTheFieldsOfTheVerbs) {
   for (const ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
     ibv_mw* const mw = ibv_alloc_mw(b.pd, type);
     ASSERT_NE(mw, nullptr);
@@ -54,7 +54,7 @@ TEST_F(MwTest, AnotherTypeIsRefused) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(MwTest, GrantsWhatItIsBoundToUntilItEnds) {
+TEST_F(MwTest, GrantsAccessUntilItIsDeallocated) {
   ibv_mw* const mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   const uint32_t rkey = Bind(mw);
   EXPECT_EQ(Write(rkey), IBV_WC_SUCCESS);

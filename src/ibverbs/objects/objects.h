@@ -25,8 +25,8 @@
 
 namespace verbena::ibverbs {
 
-// Later headers add fields to verbs_context at its front. Programs that were compiled against them
-// read memory in front of our context, and must find zeros.
+// Later headers add fields to the front of verbs_context. Programs that were compiled against them
+// read the memory before our context, and must find zeros.
 struct AbiPadding {
   std::array<std::byte, 1024> zeros{};
 };
@@ -36,7 +36,7 @@ struct Pd;
 struct Mr;
 
 struct Context : AbiPadding, verbs_context {
-  // An empty file, of which cmd_fd is the descriptor: an import finds the context by it.
+  // An empty file with the descriptor cmd_fd: an import finds the context by it.
   FileDescriptor cmd_file;
   verbena::Context handle;
   Settings settings = {};
@@ -64,10 +64,15 @@ struct Pd : ibv_pd {
   Refcount td_refcount = {};
   // Objects of this domain: each has a Refcount on it. It cannot be deallocated before them.
   Users users;
+  // Of its regions, if the user wants one: see mr_cache.h. Empty in a domain without a handle.
+  verbena::RegistrationCache cache = {};
   HandleTable<Pd>::Entry entry = {};  // by which it can be imported; ends first
 
   [[nodiscard]] const verbena::ProtectionDomain& domain() const {
     return parent != nullptr ? parent->domain() : handle;
+  }
+  [[nodiscard]] verbena::RegistrationCache& registration_cache() {
+    return parent != nullptr ? parent->registration_cache() : cache;
   }
 };
 
@@ -76,13 +81,18 @@ struct Xrcd : ibv_xrcd {
 };
 
 struct Mr : ibv_mr {
-  verbena::MemoryRegion handle;  // empty if it was imported
-  unsigned access = 0;           // IBV_ACCESS_*
+  verbena::MemoryRegion handle;  // empty if it was imported, or is cached
+  verbena::CachedRegion cached = {};
+  unsigned access = 0;  // IBV_ACCESS_*
   Refcount pd_refcount = {};
   Refcount dm_refcount = {};
   Users users;                        // calls of ibv_advise_mr
   HandleTable<Mr>::Entry entry = {};  // by which it can be imported; ends first, as by_key does
   HandleTable<Mr>::Entry by_key = {};
+
+  [[nodiscard]] verbena::MemoryRegion& region() {
+    return cached ? *static_cast<verbena::MemoryRegion*>(cached.object()) : handle;
+  }
 };
 
 struct Mw : ibv_mw {

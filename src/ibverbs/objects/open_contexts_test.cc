@@ -15,7 +15,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-TEST(OpenContextsTest, FindsOneByItsFile) {
+TEST(OpenContextsTest, FindsAContextByItsFile) {
   ibv_context* const a = ibv_open_device(&TheDevice());
   ibv_context* const b = ibv_open_device(&TheDevice());
   const int copy = dup(b->cmd_fd);
@@ -29,7 +29,7 @@ TEST(OpenContextsTest, FindsOneByItsFile) {
   for (ibv_context* const context : {a, b, a, b}) EXPECT_EQ(ibv_close_device(context), 0);
 }
 
-TEST(OpenContextsTest, OneThatWasClosedIsNotFound) {
+TEST(OpenContextsTest, AClosedContextIsNotFound) {
   ibv_context* const context = ibv_open_device(&TheDevice());
   const int copy = dup(context->cmd_fd);
   EXPECT_EQ(ibv_close_device(context), 0);

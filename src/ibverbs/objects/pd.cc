@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/objects/control_ops.h"
+#include "ibverbs/objects/mr_cache.h"
 #include "ibverbs/objects/objects.h"
 
 namespace verbena::ibverbs {
@@ -18,7 +19,7 @@ static bool IsParentDomain(const Pd& pd) { return pd.parent != nullptr; }
 
 namespace {
 
-// Why no parent domain can have these attributes, if so.
+// Checks the attributes of a parent domain.
 ErrorOr<void> Check(const ibv_context* context, const ibv_parent_domain_init_attr& attributes) {
   constexpr uint32_t kKnown =
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
@@ -26,13 +27,13 @@ ErrorOr<void> Check(const ibv_context* context, const ibv_parent_domain_init_att
     return Fail(Invalid("an unknown attribute in comp_mask"));
   }
   if (attributes.pd == nullptr || attributes.pd->context != context) {
-    return Fail(Invalid("it needs a protection domain of this context"));
+    return Fail(Invalid("a parent domain needs a protection domain of this context"));
   }
   if (IsParentDomain(Cast(attributes.pd))) {
-    return Fail(Invalid("its protection domain is a parent domain itself"));
+    return Fail(Invalid("the protection domain must not be a parent domain"));
   }
   if (attributes.td != nullptr && attributes.td->context != context) {
-    return Fail(Invalid("the thread domain is of another context"));
+    return Fail(Invalid("the thread domain belongs to another context"));
   }
   return {};
 }
@@ -85,6 +86,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) try {
   pd->handle = std::move(*made);
   pd->entry = Cast(context).pds.Add(pd.get());
   pd->ibv_pd::handle = pd->entry.handle();
+  OpenCache(*pd, Cast(context).settings);
   return pd.release();
 } catch (...) {
   return ThrownNull("ibv_alloc_pd");
@@ -93,14 +95,17 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) try {
 int ibv_dealloc_pd(ibv_pd* pd) try {
   Pd& own = Cast(pd);
   if (!own.entry.HideIf([&] { return !own.users.any(); })) {
-    return Failed("ibv_dealloc_pd", {verbena::ErrorCode::kInUse, "there are objects in it"});
+    return Failed("ibv_dealloc_pd",
+                  {verbena::ErrorCode::kInUse, "the protection domain still has objects"});
   }
   if (!IsParentDomain(own)) {
+    own.cache.Collect(true);  // regions that no program has any more
     if (const auto ok = own.handle.Destroy(); !ok) {
       own.entry.Show();
       return Failed("ibv_dealloc_pd", ok.error());
     }
   }
+  CloseCache(own);
   Release(own);
   return 0;
 } catch (...) {

@@ -23,7 +23,7 @@ class PdTest : public ::testing::Test {
   testing::VerbsEnd end_;
 };
 
-TEST_F(PdTest, KnowsItsContext) {
+TEST_F(PdTest, HasItsContext) {
   ibv_pd* const pd = ibv_alloc_pd(end_.context);
   ASSERT_NE(pd, nullptr);
   EXPECT_EQ(pd->context, end_.context);
@@ -31,7 +31,7 @@ TEST_F(PdTest, KnowsItsContext) {
   EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
-TEST_F(PdTest, StaysWhileSomethingIsInIt) {
+TEST_F(PdTest, IsInUseWhileItHasObjects) {
   EXPECT_EQ(ibv_dealloc_pd(end_.pd), EBUSY);
   ibv_pd* const pd = ibv_alloc_pd(end_.context);
   std::array<char, 64> bytes{};
@@ -44,7 +44,7 @@ TEST_F(PdTest, StaysWhileSomethingIsInIt) {
   EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
-TEST_F(PdTest, AParentDomainStandsForItsDomain) {
+TEST_F(PdTest, AParentDomainUsesItsProtectionDomain) {
   ibv_pd* const parent = MakeParent(end_.pd);
   ASSERT_NE(parent, nullptr);
   ibv_mr* const mr = ibv_reg_mr(parent, end_.bytes.data(), 64, int{IBV_ACCESS_LOCAL_WRITE});
@@ -55,7 +55,7 @@ TEST_F(PdTest, AParentDomainStandsForItsDomain) {
   EXPECT_EQ(ibv_dealloc_pd(parent), 0);
 }
 
-TEST_F(PdTest, ADomainStaysWhileItHasAParent) {
+TEST_F(PdTest, ADomainIsInUseWhileItHasAParentDomain) {
   ibv_pd* const pd = ibv_alloc_pd(end_.context);
   ibv_pd* const parent = MakeParent(pd);
   EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
@@ -63,7 +63,7 @@ TEST_F(PdTest, ADomainStaysWhileItHasAParent) {
   EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
-TEST_F(PdTest, AThreadDomainStaysWhileAParentDomainHasIt) {
+TEST_F(PdTest, AThreadDomainIsInUseWhileAParentDomainHasIt) {
   ibv_td_init_attr attributes{};
   ibv_td* const td = ibv_alloc_td(end_.context, &attributes);
   ASSERT_NE(td, nullptr);
@@ -74,7 +74,7 @@ TEST_F(PdTest, AThreadDomainStaysWhileAParentDomainHasIt) {
   EXPECT_EQ(ibv_dealloc_td(td), 0);
 }
 
-TEST_F(PdTest, WhatMakesNoSenseIsRefused) {
+TEST_F(PdTest, InvalidArgumentsAreRefused) {
   testing::VerbsEnd other;
   EXPECT_EQ(MakeParent(nullptr), nullptr);
   EXPECT_EQ(errno, EINVAL);

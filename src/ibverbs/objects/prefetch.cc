@@ -27,7 +27,7 @@ std::optional<Advice> AdviceOf(ibv_advise_mr_advice advice) {
 
 // 0, or an error number. The region is not deregistered while the call waits for its pages.
 int AdviseOne(Pd& pd, const ibv_sge& sge, Advice advice, bool wait) {
-  const Mr* mr = nullptr;
+  Mr* mr = nullptr;
   Refcount refcount;
   const bool found = Cast(pd.context).mrs_by_key.With(sge.lkey, [&](Mr& region) {
     mr = &region;
@@ -35,7 +35,7 @@ int AdviseOne(Pd& pd, const ibv_sge& sge, Advice advice, bool wait) {
   });
   if (!found) return ENOENT;
   if (&Cast(mr->pd).domain() != &pd.domain()) return EPERM;
-  const auto ok = mr->handle.Advise(sge.addr - mr->handle.start(), sge.length, advice, wait);
+  const auto ok = mr->region().Advise(sge.addr - mr->region().start(), sge.length, advice, wait);
   return ok ? 0 : Failed("ibv_advise_mr", ok.error());
 }
 
@@ -46,7 +46,7 @@ int AdviseMr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* l
   const auto wanted = AdviceOf(advice);
   if (!wanted) return Unsupported("this advice of ibv_advise_mr");
   if ((flags & ~uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0 || count == 0) {
-    return Failed("ibv_advise_mr", Invalid("an unknown flag, or no range"));
+    return Failed("ibv_advise_mr", Invalid("unknown flags, or no ranges"));
   }
   const bool wait = (flags & IBV_ADVISE_MR_FLAG_FLUSH) != 0;
   for (const ibv_sge& sge : std::span(list, count)) {

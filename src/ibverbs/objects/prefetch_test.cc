@@ -50,21 +50,21 @@ class PrefetchTest : public ::testing::Test {
   ibv_mr* mr_ = nullptr;
 };
 
-TEST_F(PrefetchTest, BringsThePagesOfItsRangeBeforeItReturns) {
+TEST_F(PrefetchTest, PagesInItsRangeBeforeItReturns) {
   EXPECT_EQ(Advise(IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 4 * 4'096, IBV_ADVISE_MR_FLAG_FLUSH), 0);
   EXPECT_EQ(PagesThere(), 4U);
 }
 
-TEST_F(PrefetchTest, BringsNoneIfNoneIsToBeBrought) {
+TEST_F(PrefetchTest, NoFaultAdvicePagesInNothing) {
   EXPECT_EQ(Advise(IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, kBytes, IBV_ADVISE_MR_FLAG_FLUSH), 0);
   EXPECT_EQ(PagesThere(), 0U);
 }
 
-TEST_F(PrefetchTest, NeedNotBeWaitedFor) {
+TEST_F(PrefetchTest, CanReturnBeforeThePagesArePresent) {
   EXPECT_EQ(Advise(IBV_ADVISE_MR_ADVICE_PREFETCH, kBytes, 0), 0);
 }
 
-TEST_F(PrefetchTest, WhatMakesNoSenseIsRefused) {
+TEST_F(PrefetchTest, InvalidArgumentsAreRefused) {
   const auto prefetch = IBV_ADVISE_MR_ADVICE_PREFETCH;
   EXPECT_EQ(Advise(prefetch, kBytes + 1, IBV_ADVISE_MR_FLAG_FLUSH), EINVAL);
   EXPECT_EQ(Advise(prefetch, 8, 1U << 4), EINVAL);

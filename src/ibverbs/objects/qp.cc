@@ -1,4 +1,4 @@
-// Queue pairs: making and ending them. Their attributes are in qp_attributes.cc.
+// Queue pairs: create and destroy. Their attributes are in qp_attributes.cc.
 
 #include "ibverbs/objects/qp.h"
 
@@ -41,23 +41,25 @@ ErrorOr<QpType> TypeOf(ibv_qp_type type) {
       return QpType::kXrcReceive;
     case IBV_QPT_RAW_PACKET:
     case IBV_QPT_DRIVER:
-      return Fail(NotOffered("queue pairs of this type"));
+      return Fail(NotOffered("this type of queue pair is not supported"));
   }
-  return Fail(Invalid("no such type of queue pair"));
+  return Fail(Invalid("unknown type of queue pair"));
 }
 
 ErrorOr<void> CheckExtensions(const ibv_qp_init_attr_ex& wish) {
   constexpr uint32_t kKnown = (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1;
   constexpr uint32_t kOffered = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
                                 IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  if ((wish.comp_mask & ~kKnown) != 0) return Fail(Invalid("an attribute that is not known"));
-  if ((wish.comp_mask & ~kOffered) != 0) return Fail(NotOffered("an attribute of raw packets"));
+  if ((wish.comp_mask & ~kKnown) != 0) return Fail(Invalid("unknown bits in comp_mask"));
+  if ((wish.comp_mask & ~kOffered) != 0)
+    return Fail(NotOffered("attributes of raw packet queue pairs are not supported"));
   if ((wish.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && wish.create_flags != 0) {
-    return Fail(NotOffered("a flag of creation"));
+    return Fail(NotOffered("unsupported create_flags"));
   }
   if ((wish.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
       (wish.send_ops_flags & ~SendOpsOf(wish.qp_type)) != 0) {
-    return Fail(NotOffered("an operation that this type of queue pair has not"));
+    return Fail(NotOffered(
+        "send_ops_flags has an operation that this type of queue pair does not support"));
   }
   return {};
 }
@@ -66,7 +68,7 @@ ErrorOr<void> CheckCapacities(const ibv_qp_cap& cap, const Options& options) {
   if (std::max(cap.max_send_wr, cap.max_recv_wr) > options.queue_depth_max ||
       std::max(cap.max_send_sge, cap.max_recv_sge) > options.sges_max ||
       cap.max_inline_data > options.inline_max) {
-    return Fail(Invalid("more than ibv_query_device says"));
+    return Fail(Invalid("cap exceeds the limits of ibv_query_device"));
   }
   return {};
 }
@@ -74,7 +76,7 @@ ErrorOr<void> CheckCapacities(const ibv_qp_cap& cap, const Options& options) {
 ErrorOr<void> CheckXrcReceiver(ibv_context* context, const ibv_qp_init_attr_ex& wish) {
   if ((wish.comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0 || wish.xrcd == nullptr ||
       wish.xrcd->context != context) {
-    return Fail(Invalid("it needs an XRC domain of its context"));
+    return Fail(Invalid("the queue pair needs an XRC domain of its context"));
   }
   return {};
 }
@@ -84,7 +86,8 @@ ErrorOr<void> CheckObjects(ibv_context* context, const ibv_qp_init_attr_ex& wish
   if ((wish.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || wish.pd == nullptr) {
     return Fail(Invalid("a queue pair needs a protection domain"));
   }
-  if (wish.pd->context != context) return Fail(Invalid("a protection domain of another context"));
+  if (wish.pd->context != context)
+    return Fail(Invalid("the protection domain belongs to another context"));
   const auto is_good = [&](const auto* queue) {
     return queue != nullptr && queue->context == context;
   };
@@ -93,13 +96,14 @@ ErrorOr<void> CheckObjects(ibv_context* context, const ibv_qp_init_attr_ex& wish
     return Fail(Invalid("a queue pair needs completion queues of its context"));
   }
   if (wish.srq != nullptr && (!receives || !is_good(wish.srq))) {
-    return Fail(Invalid("a shared receive queue of another context, or of no use"));
+    return Fail(
+        Invalid("the shared receive queue belongs to another context, or does not fit the type"));
   }
   return {};
 }
 
-// No capacity is nothing to a program that only listens, or only talks; a queue has an element. The
-// ends of an extended connection have no queue for what they never do.
+// A program that only receives, or only sends, may ask for a capacity of 0; a queue has at least
+// one element. The ends of an extended connection have no queue for the missing direction.
 ibv_qp_cap Capacities(const ibv_qp_init_attr_ex& wish) {
   ibv_qp_cap cap = wish.cap;
   if (wish.qp_type == IBV_QPT_XRC_RECV) {
@@ -114,7 +118,7 @@ ibv_qp_cap Capacities(const ibv_qp_init_attr_ex& wish) {
     cap.max_recv_wr = std::max(cap.max_recv_wr, 1U);
     cap.max_recv_sge = std::max(cap.max_recv_sge, 1U);
   }
-  // What ibv_wr_atomic_write is given goes inline.
+  // The operand of ibv_wr_atomic_write is inline data.
   const bool atomic_write = (wish.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
                             (wish.send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0;
   if (atomic_write) cap.max_inline_data = std::max<uint32_t>(cap.max_inline_data, sizeof(uint64_t));
@@ -138,7 +142,7 @@ QpSpec SpecOf(const ibv_qp_init_attr_ex& wish, QpType type, const ibv_qp_cap& ca
   return spec;
 }
 
-// The handle, and the domain that it stands on if that is of this queue pair alone.
+// The handle, and the protection domain if it belongs to this queue pair alone.
 ErrorOr<std::shared_ptr<Qp::Shared>> MakeShared(ibv_context* context,
                                                 const ibv_qp_init_attr_ex& wish,
                                                 const QpSpec& spec) {
@@ -210,18 +214,18 @@ ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) try {
   return ThrownNull("ibv_create_qp_ex");
 }
 
-// The same queue pair once more, as several processes would have it if they could share one.
+// Opens an existing queue pair a second time, as another process would.
 ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes) try {
   constexpr auto kCall = "ibv_open_qp"sv;
   constexpr uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   if ((attributes->comp_mask & ~uint32_t{IBV_QP_OPEN_ATTR_CONTEXT}) != kNeeded ||
       attributes->qp_type != IBV_QPT_XRC_RECV || attributes->xrcd == nullptr) {
-    return Null(kCall, Invalid("it takes the number and the domain of a receiver of XRC"));
+    return Null(kCall, Invalid("qp_num, xrcd and qp_type IBV_QPT_XRC_RECV are required"));
   }
   std::shared_ptr<Qp::Shared> shared;
   Cast(context).id_map.With(QpNumber{attributes->qp_num}, [&](Qp& qp) { shared = qp.shared; });
   if (!shared || shared->xrc_domain != Cast(attributes->xrcd).handle.get()) {
-    return Null(kCall, Invalid("the domain has no such queue pair"));
+    return Null(kCall, Invalid("the XRC domain has no queue pair of this number"));
   }
   auto qp = std::make_unique<Qp>(std::move(shared));
   ibv_qp_init_attr_ex wish{};
@@ -264,8 +268,8 @@ int ibv_destroy_qp(ibv_qp* qp) try {
   IdMap& id_map = Cast(qp->context).id_map;
   // The last context that opened it destroys it; only the first gets its events.
   if (own.shared.use_count() == 1) {
-    // On another thread an event about it may just be given out, or a failure noted, with a look
-    // at its state.
+    // Another thread may be about to return an event for it, or to record a failure, and read its
+    // state.
     const auto ended = id_map.EndQp([&] { return own.handle.Destroy(); });
     if (!ended) return Failed("ibv_destroy_qp", ended.error());
   }
@@ -282,8 +286,8 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
   return own.builder != nullptr ? &own : nullptr;
 }
 
-// The bytes of a message are copied front to back, but a page that is not there may come later than
-// the one behind it.
+// Messages are copied front to back, but a page that is absent may arrive later than the page after
+// it.
 int ibv_query_qp_data_in_order(ibv_qp* /*qp*/, ibv_wr_opcode /*opcode*/, uint32_t /*flags*/) {
   return 0;
 }

@@ -1,4 +1,4 @@
-// ibv_modify_qp and ibv_query_qp: attributes with a mask, and back.
+// ibv_modify_qp and ibv_query_qp.
 
 #include <infiniband/verbs.h>
 
@@ -23,23 +23,23 @@ static_assert(static_cast<int>(PathMtu::k4096) == IBV_MTU_4096);
 constexpr unsigned kMaskKnown = ((1U << 21) - 1) | IBV_QP_RATE_LIMIT;
 
 void ShowState(Qp& qp, QpState state) {
-  // Programs read it whenever they like.
+  // Programs may read it at any time.
   std::atomic_ref(qp.qp_base.state)
       .store(static_cast<ibv_qp_state>(state), std::memory_order_relaxed);
 }
 
-// Numbers that would become others when they are made ours.
+// Refuses values that would change when they are converted.
 ErrorOr<void> CheckNumbers(const ibv_qp_attr& from, unsigned mask) {
   const struct {
     unsigned attribute;
     bool in_range;
     const char* name;
   } rows[] = {
-      {IBV_QP_STATE, from.qp_state <= IBV_QPS_ERR, "no such state"},
-      {IBV_QP_CUR_STATE, from.cur_qp_state <= IBV_QPS_ERR, "no such state"},
+      {IBV_QP_STATE, from.qp_state <= IBV_QPS_ERR, "unknown state"},
+      {IBV_QP_CUR_STATE, from.cur_qp_state <= IBV_QPS_ERR, "unknown state"},
       {IBV_QP_PATH_MTU, from.path_mtu >= IBV_MTU_256 && from.path_mtu <= IBV_MTU_4096,
-       "no such MTU"},
-      {IBV_QP_PATH_MIG_STATE, from.path_mig_state <= IBV_MIG_ARMED, "no such migration state"},
+       "unknown MTU"},
+      {IBV_QP_PATH_MIG_STATE, from.path_mig_state <= IBV_MIG_ARMED, "unknown migration state"},
   };
   for (const auto& row : rows) {
     if ((mask & row.attribute) != 0 && !row.in_range) return Fail(Invalid(row.name));
@@ -47,8 +47,8 @@ ErrorOr<void> CheckNumbers(const ibv_qp_attr& from, unsigned mask) {
   return {};
 }
 
-// The ends of an extended connection are halves of a queue pair. Programs treat them as whole ones,
-// and set what only the other half has; nothing would come of it.
+// The ends of an extended connection have half of a queue pair. Programs treat them as whole ones,
+// and set attributes of the missing half; these are ignored.
 unsigned WithoutOtherHalf(const Qp& qp, unsigned mask) {
   constexpr unsigned kOfReceiver = IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_DEST_RD_ATOMIC;
   constexpr unsigned kOfSender = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
@@ -58,7 +58,7 @@ unsigned WithoutOtherHalf(const Qp& qp, unsigned mask) {
 }
 
 ErrorOr<QpAttributes> FromVerbs(Context& context, const ibv_qp_attr& from, unsigned mask) {
-  if ((mask & ~kMaskKnown) != 0) return Fail(Invalid("an attribute that is not known"));
+  if ((mask & ~kMaskKnown) != 0) return Fail(Invalid("unknown bits in the attribute mask"));
   if (const auto ok = CheckNumbers(from, mask); !ok) return Fail(ok.error());
   QpAttributes to;
   const auto take = [&]<class T>(unsigned attribute, auto value, std::optional<T>& target) {
@@ -94,7 +94,7 @@ ErrorOr<QpAttributes> FromVerbs(Context& context, const ibv_qp_attr& from, unsig
   return to;
 }
 
-ErrorOr<ibv_qp_attr> ToVerbs(Context& context, const QpAttributes& from) {
+ErrorOr<ibv_qp_attr> AttributesToVerbs(Context& context, const QpAttributes& from) {
   ibv_qp_attr to{};
   to.qp_state = to.cur_qp_state = static_cast<ibv_qp_state>(*from.state);
   to.path_mtu = static_cast<ibv_mtu>(*from.path_mtu);
@@ -151,8 +151,8 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int /*mask*/,
   Qp& own = Cast(qp);
   const auto report = own.handle.Query();
   if (!report) return Failed("ibv_query_qp", report.error());
-  // The mask says what the program needs at least; it costs nothing to tell all.
-  const auto all = ToVerbs(Cast(qp->context), report->attributes);
+  // The mask is a minimum; all attributes are returned, at no cost.
+  const auto all = AttributesToVerbs(Cast(qp->context), report->attributes);
   if (!all) return Failed("ibv_query_qp", all.error());
   *attributes = *all;
   // A query returns what the program set.

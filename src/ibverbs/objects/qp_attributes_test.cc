@@ -20,7 +20,7 @@ class QpAttributesTest : public VerbsPairTest {
   }
 };
 
-TEST_F(QpAttributesTest, TheStateIsShown) {
+TEST_F(QpAttributesTest, TheStateFieldIsUpToDate) {
   ibv_qp* const qp = a.MakeQp();
   EXPECT_EQ(qp->state, IBV_QPS_RESET);
   ASSERT_EQ(a.ToInit(qp), 0);
@@ -110,7 +110,7 @@ TEST_F(QpAttributesTest, ADatagramQueuePairHasAQKey) {
   EXPECT_EQ(queried.qkey, 5U);
 }
 
-TEST_F(QpAttributesTest, AHalfIsTreatedAsAWhole) {
+TEST_F(QpAttributesTest, XrcHalvesAcceptTheAttributesOfBothHalves) {
   ibv_qp* const qp = a.MakeQp({.type = IBV_QPT_XRC_SEND});
   ASSERT_EQ(a.ToInit(qp), 0);
   ibv_qp_attr rtr{};

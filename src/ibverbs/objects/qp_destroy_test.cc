@@ -14,7 +14,7 @@ namespace {
 // A library can wait for events on a thread of its own while another thread destroys a queue pair.
 // Here the event is IBV_EVENT_QP_LAST_WQE_REACHED, because programs move a queue pair to the error
 // state before they destroy it.
-TEST(QpDestroyThreadsTest, AnEventMayBeGivenOutWhileItsQueuePairEnds) {
+TEST(QpDestroyThreadsTest, AnEventMayBeReturnedWhileItsQueuePairIsDestroyed) {
   testing::VerbsEnd end;
   ibv_srq_init_attr wish{};
   wish.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = 0};

@@ -39,7 +39,7 @@ class QpTest : public ::testing::Test {
   VerbsEnd end;
 };
 
-TEST_F(QpTest, ShowsWhatItIs) {
+TEST_F(QpTest, HasTheFieldsOfTheVerbs) {
   int context = 0;
   ibv_qp_init_attr wish{};
   wish.qp_context = &context;
@@ -59,7 +59,7 @@ TEST_F(QpTest, ShowsWhatItIs) {
   EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-TEST_F(QpTest, SaysWhatItGot) {
+TEST_F(QpTest, ReturnsTheGrantedCapacities) {
   ibv_qp_init_attr wish{};
   wish.send_cq = wish.recv_cq = end.cq;
   wish.cap = {.max_send_wr = 100,
@@ -78,7 +78,7 @@ TEST_F(QpTest, SaysWhatItGot) {
   EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-TEST_F(QpTest, TheLimitsAreThoseThatTheDeviceTells) {
+TEST_F(QpTest, TheLimitsAreThoseOfTheDevice) {
   ibv_device_attr device{};
   ASSERT_EQ(ibv_query_device(end.context, &device), 0);
   const auto most_wr = static_cast<uint32_t>(device.max_qp_wr);
@@ -102,7 +102,7 @@ TEST_F(QpTest, TheLimitsAreThoseThatTheDeviceTells) {
   EXPECT_EQ(ErrorOf(wish), EINVAL);
 }
 
-TEST_F(QpTest, WhatIsMissingOrAnothersIsRefused) {
+TEST_F(QpTest, MissingOrForeignObjectsAreRefused) {
   VerbsEnd other;
   ibv_qp_init_attr_ex wish = Wish();
   wish.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS;
@@ -118,7 +118,7 @@ TEST_F(QpTest, WhatIsMissingOrAnothersIsRefused) {
   EXPECT_EQ(ErrorOf(wish), EINVAL);
 }
 
-TEST_F(QpTest, WhatIsNotOfferedIsRefused) {
+TEST_F(QpTest, UnsupportedAttributesAreRefused) {
   ibv_qp_init_attr_ex wish = Wish();
   wish.qp_type = IBV_QPT_RAW_PACKET;
   EXPECT_EQ(ErrorOf(wish), EOPNOTSUPP);
@@ -150,13 +150,13 @@ TEST_F(QpTest, OperationsAreThoseOfTheType) {
   EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
-TEST_F(QpTest, OnlyOneMadeForItIsExtended) {
+TEST_F(QpTest, OnlyAnExtendedQueuePairConverts) {
   EXPECT_EQ(ibv_qp_to_qp_ex(end.MakeQp()), nullptr);
   ibv_qp* const extended = end.MakeQp({.send_ops = IBV_QP_EX_WITH_SEND});
   EXPECT_EQ(static_cast<void*>(ibv_qp_to_qp_ex(extended)), extended);
 }
 
-TEST_F(QpTest, ADomainCannotEndBeforeIt) {
+TEST_F(QpTest, ItsDomainsCannotBeDestroyedFirst) {
   ibv_pd* const pd = ibv_alloc_pd(end.context);
   ibv_qp_init_attr_ex wish = Wish();
   wish.pd = pd;
@@ -167,7 +167,7 @@ TEST_F(QpTest, ADomainCannotEndBeforeIt) {
   EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
-TEST_F(QpTest, AReceiverOfXrcIsOpenedByItsNumber) {
+TEST_F(QpTest, AnXrcReceiverIsOpenedByItsNumber) {
   ibv_xrcd_init_attr domain{
       .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
   ibv_xrcd* const xrcd = ibv_open_xrcd(end.context, &domain);
@@ -200,7 +200,7 @@ TEST_F(QpTest, AReceiverOfXrcIsOpenedByItsNumber) {
   EXPECT_EQ(ibv_close_xrcd(xrcd), 0);
 }
 
-TEST_F(QpTest, TheOrderOfBytesIsNotPromised) {
+TEST_F(QpTest, DataInOrderIsNotGuaranteed) {
   EXPECT_EQ(ibv_query_qp_data_in_order(end.MakeQp(), IBV_WR_RDMA_WRITE, 0), 0);
 }
 

@@ -7,9 +7,10 @@
 
 namespace verbena::ibverbs {
 
-// How many other objects use an object, which is a member of it. Most objects are not destroyed
-// while they have users. An import is: ibv_unimport_pd cannot refuse. Such an object is made by
-// std::make_shared and keeps its own reference here; it lives until the last user has gone, too.
+// Counts how many other objects use an object, of which it is a member. Most objects are not
+// destroyed while they have users. Imports are, because ibv_unimport_pd cannot refuse. Such an
+// object is made by std::make_shared and holds a reference to itself here, until the last user has
+// gone.
 //
 // Thread rule: any thread.
 struct Users {
@@ -20,13 +21,13 @@ struct Users {
   [[nodiscard]] bool any() const { return count != 0; }
 };
 
-// The end of the program's own use of an object that was made by new, or by std::make_shared.
+// Releases the program's own reference to an object that was made by new, or by std::make_shared.
 template <class Object>
 void Release(Object& object) {
   if (object.users.self == nullptr) {
     delete &object;
   } else {
-    // The object may end with this reference, so it is moved out of it first.
+    // Moved out first, because the object may be destroyed with this reference.
     const std::shared_ptr<void> last = std::move(object.users.self);
   }
 }

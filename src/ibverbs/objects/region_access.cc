@@ -29,7 +29,7 @@ std::optional<Access> RegionAccess(unsigned flags) {
 }
 
 std::optional<Access> WindowAccess(unsigned flags) {
-  // Programs that copy the flags of a region name local write; it grants nothing here.
+  // Programs that copy the flags of a region include local write; it has no effect here.
   constexpr unsigned kKnown = kRemote | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE;
   if (!Only(flags, kKnown)) return std::nullopt;
   return ToAccess(flags & kRemote);

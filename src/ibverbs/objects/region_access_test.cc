@@ -14,7 +14,7 @@ TEST(RegionAccessTest, EveryFlagHasItsRightAndTheOwnerMayRead) {
             Access::kAll);
 }
 
-TEST(RegionAccessTest, PeersMayNotWriteWhatTheOwnerMayNot) {
+TEST(RegionAccessTest, RemoteWriteNeedsLocalWrite) {
   EXPECT_EQ(RegionAccess(IBV_ACCESS_REMOTE_WRITE), std::nullopt);
   EXPECT_EQ(RegionAccess(IBV_ACCESS_REMOTE_ATOMIC), std::nullopt);
 }

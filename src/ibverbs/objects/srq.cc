@@ -17,7 +17,7 @@ namespace {
 
 ErrorOr<void> CheckSize(const ibv_srq_attr& wish, const Options& options) {
   if (wish.max_wr < 1 || wish.max_wr > options.queue_depth_max || wish.max_sge > options.sges_max) {
-    return Fail(Invalid("a shared receive queue of this size"));
+    return Fail(Invalid("max_wr must be 1 to max_srq_wr, and max_sge at most max_srq_sge"));
   }
   return {};
 }
@@ -64,7 +64,7 @@ ErrorOr<void> Check(ibv_context* context, const ibv_srq_init_attr_ex& wish) {
     return (wish.comp_mask & attribute) != 0 && object != nullptr && object->context == context;
   };
   if ((wish.comp_mask & ~(uint32_t{IBV_SRQ_INIT_ATTR_RESERVED} - 1)) != 0) {
-    return Fail(Invalid("an attribute that is not known"));
+    return Fail(Invalid("unknown bits in comp_mask"));
   }
   if (!has(IBV_SRQ_INIT_ATTR_PD, wish.pd)) {
     return Fail(Invalid("a shared receive queue needs a protection domain of its context"));
@@ -76,9 +76,9 @@ ErrorOr<void> Check(ibv_context* context, const ibv_srq_init_attr_ex& wish) {
     if (has_tags && has(IBV_SRQ_INIT_ATTR_CQ, wish.cq)) return {};
     return Fail(Invalid("tag matching needs tags and a completion queue of its context"));
   }
-  if (wish.srq_type != IBV_SRQT_XRC) return Fail(Invalid("no such type of shared receive queue"));
+  if (wish.srq_type != IBV_SRQT_XRC) return Fail(Invalid("unknown type of shared receive queue"));
   if (!has(IBV_SRQ_INIT_ATTR_XRCD, wish.xrcd) || !has(IBV_SRQ_INIT_ATTR_CQ, wish.cq)) {
-    return Fail(Invalid("one of XRC needs a domain and a completion queue of its context"));
+    return Fail(Invalid("an XRC SRQ needs an XRC domain and a completion queue of its context"));
   }
   return {};
 }
@@ -99,7 +99,7 @@ ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes) try
 
 int GetSrqNumber(ibv_srq* srq, uint32_t* number) noexcept {
   const Srq& own = Cast(srq);
-  // The others have none, because no message names them.
+  // Other types have no number, because messages do not address them.
   if (own.type != IBV_SRQT_XRC) return EOPNOTSUPP;
   *number = own.handle.number().value();
   return 0;

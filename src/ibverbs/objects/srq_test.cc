@@ -37,7 +37,7 @@ class SrqTest : public VerbsPairTest {
   }
 };
 
-TEST_F(SrqTest, IsAsLargeAsAskedFor) {
+TEST_F(SrqTest, HasAtLeastTheRequestedSize) {
   ibv_srq_init_attr wish{.srq_context = &wish,
                          .attr = {.max_wr = 50, .max_sge = 3, .srq_limit = 0}};
   ibv_srq* const srq = ibv_create_srq(a.pd, &wish);
@@ -55,7 +55,7 @@ TEST_F(SrqTest, IsAsLargeAsAskedFor) {
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
-TEST_F(SrqTest, RefusesSizesThatThereAreNot) {
+TEST_F(SrqTest, RefusesInvalidSizes) {
   ibv_device_attr device{};
   ASSERT_EQ(ibv_query_device(a.context, &device), 0);
   const auto depth = static_cast<uint32_t>(device.max_srq_wr);
@@ -71,7 +71,7 @@ TEST_F(SrqTest, RefusesSizesThatThereAreNot) {
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
-TEST_F(SrqTest, HasALimitAndASizeThatChange) {
+TEST_F(SrqTest, LimitAndSizeCanBeModified) {
   ibv_srq* const srq = Make(a.pd, 16);
   ibv_srq_attr change{.max_wr = 100, .max_sge = 0, .srq_limit = 60};
   EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_LIMIT), EINVAL);  // more than its capacity
@@ -86,7 +86,7 @@ TEST_F(SrqTest, HasALimitAndASizeThatChange) {
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
-TEST_F(SrqTest, CannotEndWhileAQueuePairUsesIt) {
+TEST_F(SrqTest, CannotBeDestroyedWhileAQueuePairUsesIt) {
   ibv_srq* const srq = Make(a.pd, 16);
   ibv_qp* const qp = a.MakeQp({.srq = srq});
   EXPECT_EQ(ibv_destroy_srq(srq), EBUSY);
@@ -95,7 +95,7 @@ TEST_F(SrqTest, CannotEndWhileAQueuePairUsesIt) {
 }
 
 // Receives of an SRQ are checked against the domain of the SRQ, not that of the queue pair.
-TEST_F(SrqTest, ReceivesAreOfItsOwnDomain) {
+TEST_F(SrqTest, ReceivesBelongToItsOwnDomain) {
   ibv_pd* const other = ibv_alloc_pd(b.context);
   ibv_mr* const mr = ibv_reg_mr(other, b.bytes.data(), 4'096, int{IBV_ACCESS_LOCAL_WRITE});
   ibv_srq* const srq = Make(other, 16);
@@ -123,7 +123,7 @@ TEST_F(SrqTest, ReceivesAreOfItsOwnDomain) {
   EXPECT_EQ(ibv_dealloc_pd(other), 0);
 }
 
-TEST_F(SrqTest, AnEventTellsThatTheLimitIsReached) {
+TEST_F(SrqTest, RaisesTheLimitEvent) {
   ibv_srq* const srq = Make(b.pd, 16);
   ASSERT_NE(srq, nullptr);
   qa = a.MakeQp();
@@ -147,14 +147,14 @@ TEST_F(SrqTest, AnEventTellsThatTheLimitIsReached) {
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
-TEST_F(SrqTest, OnlyOneOfXrcHasANumber) {
+TEST_F(SrqTest, OnlyAnXrcSrqHasANumber) {
   ibv_srq* const srq = Make(a.pd, 16);
   uint32_t number = 0;
   EXPECT_EQ(ibv_get_srq_num(srq, &number), EOPNOTSUPP);
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
-TEST_F(SrqTest, OneOfXrcNeedsADomainAndACompletionQueue) {
+TEST_F(SrqTest, AnXrcSrqNeedsADomainAndACompletionQueue) {
   ibv_srq_init_attr_ex wish{};
   wish.attr = {.max_wr = 8, .max_sge = 1, .srq_limit = 0};
   wish.srq_type = IBV_SRQT_XRC;
@@ -172,7 +172,7 @@ TEST_F(SrqTest, OneOfXrcNeedsADomainAndACompletionQueue) {
 }
 
 // An XRC message names the SRQ that it goes to.
-TEST_F(SrqTest, OneOfXrcIsNamedByTheSender) {
+TEST_F(SrqTest, XrcMessagesAddressAnSrq) {
   ibv_xrcd* const xrcd = OpenXrcd(b.context);
   ASSERT_NE(xrcd, nullptr);
   ibv_srq_init_attr_ex wish{};

@@ -44,7 +44,7 @@ TEST_F(XrcFilesTest, TheSameFileIsTheSameDomain) {
   close(again);
 }
 
-TEST_F(XrcFilesTest, WithoutAFileEachIsItsOwn) {
+TEST_F(XrcFilesTest, WithoutAFileEachDomainIsSeparate) {
   XrcFiles::Domain first = Open(-1, O_CREAT);
   XrcFiles::Domain second = Open(-1, O_CREAT);
   ASSERT_NE(first, nullptr);
@@ -55,7 +55,7 @@ TEST_F(XrcFilesTest, WithoutAFileEachIsItsOwn) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(XrcFilesTest, TheFlagsAreThoseOfFiles) {
+TEST_F(XrcFilesTest, TheFlagsWorkAsForFiles) {
   EXPECT_EQ(Open(file_, 0), nullptr);
   EXPECT_EQ(errno, EAGAIN);
   XrcFiles::Domain domain = Open(file_, O_CREAT | O_EXCL);

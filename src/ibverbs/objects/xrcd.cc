@@ -14,7 +14,8 @@ namespace verbena::ibverbs {
 ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) try {
   constexpr uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
   if (attributes->comp_mask != kNeeded) {
-    return Null("ibv_open_xrcd", Invalid("it needs a file and flags, and nothing else"));
+    return Null("ibv_open_xrcd",
+                Invalid("comp_mask must have the bits for fd and oflags, and no others"));
   }
   Context& own = Cast(context);
   auto domain = own.xrc_files.Open(own.handle, attributes->fd, attributes->oflags);

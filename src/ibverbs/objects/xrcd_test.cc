@@ -20,7 +20,7 @@ class XrcdTest : public ::testing::Test {
   testing::VerbsEnd end_;
 };
 
-TEST_F(XrcdTest, KnowsItsContext) {
+TEST_F(XrcdTest, HasItsContext) {
   ibv_xrcd* const xrcd = Open();
   ASSERT_NE(xrcd, nullptr);
   EXPECT_EQ(xrcd->context, end_.context);
@@ -34,7 +34,7 @@ TEST_F(XrcdTest, NeedsAFileAndFlags) {
   }
 }
 
-TEST_F(XrcdTest, StaysWhileAQueueIsOfIt) {
+TEST_F(XrcdTest, IsInUseWhileItHasAQueue) {
   ibv_xrcd* const xrcd = Open();
   ibv_srq_init_attr_ex attributes{};
   attributes.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0};

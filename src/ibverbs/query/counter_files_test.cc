@@ -25,7 +25,7 @@ TEST(CounterFilesTest, DataIsCountedInWords) {
   EXPECT_EQ(Value(files, "port_xmit_packets"), 3U);
 }
 
-TEST(CounterFilesTest, EveryReasonCounts) {
+TEST(CounterFilesTest, EveryDropReasonIsCounted) {
   DeviceCounters counters;
   counters.sockets.malformed = 1;
   counters.port.dropped[static_cast<size_t>(Drop::kMalformed)] = 10;
@@ -39,7 +39,7 @@ TEST(CounterFilesTest, EveryReasonCounts) {
 }
 
 // A counter that is always 0 would mislead.
-TEST(CounterFilesTest, AllOfThemMove) {
+TEST(CounterFilesTest, EveryCounterCanMove) {
   DeviceCounters counters;
   counters.port = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, {}};
   counters.port.dropped.fill(8);

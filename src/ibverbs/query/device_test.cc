@@ -8,7 +8,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-TEST(DeviceTest, TheListHasOneAndAnEnd) {
+TEST(DeviceTest, TheListHasOneDeviceAndANullTerminator) {
   int count = 0;
   ibv_device** const list = ibv_get_device_list(&count);
   ASSERT_NE(list, nullptr);
@@ -32,12 +32,12 @@ TEST(DeviceTest, TheCountIsOptionalAndTheDeviceAlwaysTheSame) {
   ibv_free_device_list(nullptr);
 }
 
-TEST(DeviceTest, BehindTheStructureAreZeros) {
+TEST(DeviceTest, ThePaddingAfterTheStructureIsZero) {
   static_assert(sizeof(IbvDevice) >= 712, "which providers read");
   EXPECT_TRUE(std::ranges::all_of(TheDevice().zeros, [](std::byte b) { return b == std::byte{}; }));
 }
 
-TEST(DeviceTest, TheGuidIsOfOneDeviceAndLocal) {
+TEST(DeviceTest, TheGuidIsLocallyAdministeredAndNotZero) {
   const uint64_t guid = __builtin_bswap64(ibv_get_device_guid(&TheDevice()));
   EXPECT_EQ(guid >> 56 & 3, 2U);
   EXPECT_EQ(ibv_get_device_guid(&TheDevice()), NodeGuid());

@@ -10,8 +10,8 @@
 #include "ibverbs/settings.h"
 #include "verbena/counters.h"
 
-// The files in /sys and /dev that programs read about a device beside asking the verbs. The kernel
-// has them for its own devices; for ours they are generated from the answers of the verbs.
+// The files in /sys and /dev about a device, which programs read in addition to the verbs. The
+// kernel provides them for its own devices; ours are generated from the results of the verbs.
 
 namespace verbena::ibverbs {
 

@@ -6,8 +6,8 @@
 
 namespace verbena::ibverbs {
 
-// The present text of a file about the device; nullopt if the path is none of ours. Counters are
-// those of this process, because the device lives in it.
+// The present text of a file about the device; nullopt for other paths. Counters are those of this
+// process, because the device is part of it.
 [[nodiscard]] std::optional<std::string> ReadDeviceFile(std::string_view path);
 
 // Makes open() and the like in this process use ReadDeviceFile, if `verbena run` has interposed

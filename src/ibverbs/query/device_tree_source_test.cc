@@ -29,7 +29,7 @@ std::string OfPort(const std::string& file) {
   return text.value_or("");
 }
 
-TEST(DeviceTreeSourceTest, EveryGidReadsAsTheVerbsTellIt) {
+TEST(DeviceTreeSourceTest, EveryGidFileMatchesTheVerbs) {
   testing::VerbsEnd end;
   ibv_port_attr port{};
   ASSERT_EQ(ibv_query_port(end.context, 1, &port), 0);
@@ -45,7 +45,7 @@ class DeviceCounterFilesTest : public testing::VerbsPairTest {
   static uint64_t Sent() { return std::stoull(OfPort("counters/port_xmit_packets")); }
 };
 
-TEST_F(DeviceCounterFilesTest, AreThoseOfThisProcess) {
+TEST_F(DeviceCounterFilesTest, CountersAreThoseOfThisProcess) {
   Connect();
   const uint64_t before = Sent();
   ibv_sge sge = a.Sge(0, 8);
@@ -55,7 +55,7 @@ TEST_F(DeviceCounterFilesTest, AreThoseOfThisProcess) {
   EXPECT_GT(Sent(), before);
 }
 
-TEST_F(DeviceCounterFilesTest, OfADeviceThatWasClosedStay) {
+TEST_F(DeviceCounterFilesTest, CountersOfAClosedDeviceAreKept) {
   const uint64_t before = Sent();
   {
     testing::VerbsEnd end;
@@ -69,13 +69,13 @@ TEST_F(DeviceCounterFilesTest, OfADeviceThatWasClosedStay) {
   EXPECT_GT(Sent(), before);
 }
 
-TEST(DeviceTreeSourceTest, OtherPathsAreNotOurs) {
+TEST(DeviceTreeSourceTest, OtherPathsAreNotFound) {
   EXPECT_FALSE(ReadDeviceFile("/etc/hostname").has_value());
   EXPECT_FALSE(ReadDeviceFile("/sys/class/infiniband/mlx5_0/node_type").has_value());
   EXPECT_FALSE(ReadDeviceFile("/sys/class/infiniband").has_value());
 }
 
-TEST(DeviceTreeSourceTest, TheLibrarysOwnReaderFindsThemWithoutHelp) {
+TEST(DeviceTreeSourceTest, IbvReadSysfsFileNeedsNoRedirection) {
   std::array<char, 64> out{};
   EXPECT_EQ(ibv_read_sysfs_file(TheDevice().dev_path, "ibdev", out.data(), out.size()), 8);
   EXPECT_STREQ(out.data(), "verbena0");

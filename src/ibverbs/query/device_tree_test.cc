@@ -46,14 +46,14 @@ class DeviceTreeTest : public ::testing::Test {
 };
 
 // Every path that the ibv_device names exists.
-TEST_F(DeviceTreeTest, HasWhatTheDeviceNames) {
+TEST_F(DeviceTreeTest, HasThePathsOfTheDevice) {
   EXPECT_EQ(Read(std::string(TheDevice().ibdev_path) + "/node_type"), "1: CA\n");
   EXPECT_EQ(Read(std::string(TheDevice().dev_path) + "/ibdev"), "verbena0\n");
   EXPECT_EQ(Read(std::string(TheDevice().dev_path) + "/dev"), "231:192\n");
   EXPECT_EQ("/dev/infiniband/" + std::string(TheDevice().dev_name), preload::kDevicePath);
 }
 
-TEST_F(DeviceTreeTest, OnlyPathsThatAreRedirected) {
+TEST_F(DeviceTreeTest, HasOnlyRedirectedPaths) {
   for (const DeviceFile& file : tree_.files) {
     EXPECT_EQ(preload::Classify(file.path.c_str()), preload::PathKind::kTree) << file.path;
     EXPECT_TRUE(file.text.ends_with('\n')) << file.path;
@@ -64,7 +64,7 @@ TEST_F(DeviceTreeTest, OnlyPathsThatAreRedirected) {
   }
 }
 
-TEST_F(DeviceTreeTest, TellsWhatTheVerbsTell) {
+TEST_F(DeviceTreeTest, FilesMatchTheVerbs) {
   const ibv_port_attr port = Facts().port;
   EXPECT_EQ(OfPort("state"), std::to_string(port.state) + ": ACTIVE\n");
   EXPECT_EQ(OfPort("phys_state"), "5: LinkUp\n");
@@ -90,7 +90,7 @@ TEST_F(DeviceTreeTest, AnEmptyGidReadsAsZerosAndHasNoAttributes) {
   EXPECT_EQ(tree_.Find(gids + "gids/16"), nullptr) << "the table has 16 entries";
 }
 
-TEST_F(DeviceTreeTest, HangsBelowAPciFunction) {
+TEST_F(DeviceTreeTest, IsBelowAPciFunction) {
   for (const char* const folder :
        {"/sys/class/infiniband/verbena0/device", "/sys/class/infiniband_verbs/uverbs0/device",
         "/sys/bus/pci/devices/7665:00:00.0", "/sys/devices/pci7665:00/7665:00:00.0",

@@ -49,7 +49,7 @@ TEST_F(DeviceTreeWriterTest, WritesFilesFoldersAndLinks) {
   EXPECT_EQ(fs::read_symlink(root_ + "/dev/x"), "/dev/null");
 }
 
-TEST_F(DeviceTreeWriterTest, LeavesAloneWhatIsRight) {
+TEST_F(DeviceTreeWriterTest, DoesNotRewriteUnchangedFiles) {
   Write(tree_);
   const ino_t one = FileNumber("/sys/a/one");
   const ino_t two = FileNumber("/sys/a/b/two");
@@ -62,14 +62,14 @@ TEST_F(DeviceTreeWriterTest, LeavesAloneWhatIsRight) {
   EXPECT_EQ(Read("/sys/a/b/two"), "two\n");
 }
 
-TEST_F(DeviceTreeWriterTest, LinksMayLeadElsewhereLater) {
+TEST_F(DeviceTreeWriterTest, LinksCanBeReplaced) {
   Write(tree_);
   tree_.links[0].target = "a";
   Write(tree_);
   EXPECT_EQ(Read("/sys/link/one"), "1\n");
 }
 
-TEST_F(DeviceTreeWriterTest, WhatIsNotInItGoes) {
+TEST_F(DeviceTreeWriterTest, RemovesOtherFiles) {
   Write(tree_);
   tree_.files.pop_back();
   tree_.links.pop_back();
@@ -82,7 +82,7 @@ TEST_F(DeviceTreeWriterTest, WhatIsNotInItGoes) {
   }
 }
 
-TEST_F(DeviceTreeWriterTest, EveryUserMayReadItWhateverTheUmask) {
+TEST_F(DeviceTreeWriterTest, IsReadableForAllWhateverTheUmask) {
   const mode_t before = umask(077);
   Write(tree_);
   umask(before);
@@ -93,7 +93,7 @@ TEST_F(DeviceTreeWriterTest, EveryUserMayReadItWhateverTheUmask) {
   EXPECT_EQ(found.st_mode & 0777, 0444U);
 }
 
-TEST_F(DeviceTreeWriterTest, SaysWhatItCannotWrite) {
+TEST_F(DeviceTreeWriterTest, ReportsWhatItCannotWrite) {
   const auto written = WriteTree(tree_, "/proc/no/such");
   ASSERT_FALSE(written.has_value());
   EXPECT_NE(written.error().text.find("cannot make /proc/no"), std::string::npos)
@@ -113,7 +113,7 @@ TEST_F(DeviceTreeWriterTest, AFolderIsSafeIfOnlyWeWriteToIt) {
 }
 
 // Another user may have made the name first, as a link to a folder of this user or of its own.
-TEST_F(DeviceTreeWriterTest, ALinkOrAFileIsNoFolder) {
+TEST_F(DeviceTreeWriterTest, ALinkOrAFileIsNotASafeFolder) {
   ASSERT_EQ(symlink("/tmp", (base_ + "/link").c_str()), 0);
   std::ofstream(base_ + "/file") << "x";
   for (const char* const name : {"/link", "/file"}) {
@@ -131,7 +131,7 @@ TEST_F(DeviceTreeWriterTest, AFolderOfAnotherUserIsRefused) {
   EXPECT_FALSE(SafeFolder(folder).has_value());
 }
 
-TEST_F(DeviceTreeWriterTest, LiesInTheRuntimeFolderWithANamePerNetworkAndLook) {
+TEST_F(DeviceTreeWriterTest, TheFolderIsPerNetworkAndLinkLayer) {
   setenv("XDG_RUNTIME_DIR", base_.c_str(), 1);
   const auto roce = TreeFolder(LinkLayer::kRoce);
   const auto ib = TreeFolder(LinkLayer::kInfiniband);

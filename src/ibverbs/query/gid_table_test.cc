@@ -16,7 +16,7 @@ std::string At(const GidTable::Entries& entries, size_t index) {
   return entries.at(index) ? ToString(entries.at(index)->gid) : "none";
 }
 
-TEST(GidTableTest, KeepsTheOrderOfTheFirstTime) {
+TEST(GidTableTest, KeepsTheFirstOrder) {
   GidTable table;
   const auto entries = table.Merge({Entry("10.0.0.1"), Entry("fd00::1"), Entry("127.0.0.1", 1)});
   ASSERT_EQ(entries.size(), 3U);
@@ -24,7 +24,7 @@ TEST(GidTableTest, KeepsTheOrderOfTheFirstTime) {
   EXPECT_EQ(At(entries, 2), "127.0.0.1");
 }
 
-TEST(GidTableTest, AnAddressThatComesIsLast) {
+TEST(GidTableTest, ANewAddressIsAppended) {
   GidTable table;
   static_cast<void>(table.Merge({Entry("127.0.0.1", 1)}));
   const auto entries = table.Merge({Entry("10.0.0.1"), Entry("127.0.0.1", 1)});
@@ -33,7 +33,7 @@ TEST(GidTableTest, AnAddressThatComesIsLast) {
   EXPECT_EQ(At(entries, 1), "10.0.0.1");
 }
 
-TEST(GidTableTest, AnAddressThatGoesLeavesItsPlaceAndFindsItAgain) {
+TEST(GidTableTest, ARemovedAddressKeepsItsEntry) {
   GidTable table;
   static_cast<void>(table.Merge({Entry("10.0.0.1"), Entry("10.0.0.2")}));
   const auto without = table.Merge({Entry("10.0.0.2")});
@@ -43,7 +43,7 @@ TEST(GidTableTest, AnAddressThatGoesLeavesItsPlaceAndFindsItAgain) {
   EXPECT_EQ(At(table.Merge({Entry("10.0.0.2"), Entry("10.0.0.1")}), 0), "10.0.0.1");
 }
 
-TEST(GidTableTest, TheSameAddressOnTwoInterfacesIsTwo) {
+TEST(GidTableTest, TheSameAddressOnTwoInterfacesHasTwoEntries) {
   GidTable table;
   EXPECT_EQ(table.Merge({Entry("fe80::1", 2), Entry("fe80::1", 3)}).size(), 2U);
 }
@@ -57,7 +57,7 @@ TEST(GidTableTest, IsBounded) {
   EXPECT_EQ(GidTable::ShownLength(entries), GidTable::kEntriesMax);
 }
 
-TEST(GidTableTest, ProgramsAreShownRoomForMore) {
+TEST(GidTableTest, TheReportedLengthHasRoomForMore) {
   EXPECT_EQ(GidTable::ShownLength(GidTable::Entries(0)), 16U);
   EXPECT_EQ(GidTable::ShownLength(GidTable::Entries(15)), 16U);
   EXPECT_EQ(GidTable::ShownLength(GidTable::Entries(16)), 32U);

@@ -118,10 +118,10 @@ void FillIdentity(ibv_device_attr& out) {
 int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
                   ibv_device_attr_ex* attributes, size_t size) try {
   if (input != nullptr && input->comp_mask != 0) {
-    return Failed("ibv_query_device_ex", Invalid("an unknown bit in the comp_mask of the input"));
+    return Failed("ibv_query_device_ex", Invalid("unknown bits in comp_mask of the input"));
   }
   if (size < sizeof attributes->orig_attr) {
-    return Failed("ibv_query_device_ex", Invalid("a structure without room"));
+    return Failed("ibv_query_device_ex", Invalid("the structure is too small"));
   }
   const ibv_device_attr_ex all = ExtendedAttributes(Cast(context).handle.options());
   std::memset(attributes, 0, size);
@@ -138,7 +138,7 @@ int QueryValues(ibv_context* /*context*/, ibv_values_ex* values) try {
   const uint32_t wanted = values->comp_mask;
   values->comp_mask = 0;
   if ((wanted & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) {
-    return Failed("ibv_query_rt_values_ex", Invalid("an unknown bit in comp_mask"));
+    return Failed("ibv_query_rt_values_ex", Invalid("unknown bits in comp_mask"));
   }
   if (wanted == 0) return 0;
   timespec now = {};

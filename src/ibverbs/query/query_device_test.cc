@@ -21,7 +21,7 @@ class QueryDeviceTest : public ::testing::Test {
   ibv_device_attr attributes_{};
 };
 
-TEST_F(QueryDeviceTest, SaysWhoItIs) {
+TEST_F(QueryDeviceTest, ReportsItsIdentity) {
   EXPECT_NE(attributes_.vendor_id, 0U);
   EXPECT_NE(attributes_.fw_ver[0], '\0');
   EXPECT_NE(attributes_.node_guid, 0U);
@@ -29,7 +29,7 @@ TEST_F(QueryDeviceTest, SaysWhoItIs) {
   EXPECT_EQ(attributes_.max_pkeys, 1);
 }
 
-TEST_F(QueryDeviceTest, ItsLimitsAreThoseThatHold) {
+TEST_F(QueryDeviceTest, ReportsTheEffectiveLimits) {
   const auto at_most = [&](int depth, int sges) {
     return end_.TryMakeQp({.depth = static_cast<uint32_t>(depth),
                            .sges = static_cast<uint32_t>(sges)}) != nullptr;
@@ -41,7 +41,7 @@ TEST_F(QueryDeviceTest, ItsLimitsAreThoseThatHold) {
   EXPECT_EQ(ibv_create_cq(end_.context, attributes_.max_cqe + 1, nullptr, nullptr, 0), nullptr);
 }
 
-TEST_F(QueryDeviceTest, TheRestIsInTheLongerStructure) {
+TEST_F(QueryDeviceTest, TheExtendedStructureHasTheOtherAttributes) {
   ibv_device_attr_ex all{};
   ASSERT_EQ(ibv_query_device_ex(end_.context, nullptr, &all), 0);
   EXPECT_EQ(std::memcmp(&all.orig_attr, &attributes_, sizeof attributes_), 0);
@@ -68,7 +68,7 @@ TEST_F(QueryDeviceTest, AProgramWithAnOlderOrNewerStructureIsServed) {
   EXPECT_EQ(ibv_query_device_ex(end_.context, &input, attributes), EINVAL);
 }
 
-TEST_F(QueryDeviceTest, TheClockGoesOn) {
+TEST_F(QueryDeviceTest, TheClockAdvances) {
   ibv_values_ex first{.comp_mask = IBV_VALUES_MASK_RAW_CLOCK, .raw_clock = {}};
   ibv_values_ex second = first;
   ASSERT_EQ(ibv_query_rt_values_ex(end_.context, &first), 0);

@@ -80,7 +80,7 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, size_t en
   for (size_t i = 0; i < entries->size(); ++i) {
     if (!(*entries)[i]) continue;
     if (count == entries_max) {
-      return -Failed("ibv_query_gid_table", Invalid("there are more than that"));
+      return -Failed("ibv_query_gid_table", Invalid("the table has more entries than max_entries"));
     }
     Store(EntryOf(own, *(*entries)[i], i), reinterpret_cast<char*>(out) + count * size, size);
     ++count;

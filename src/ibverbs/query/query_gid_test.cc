@@ -25,7 +25,7 @@ class QueryGidTest : public ::testing::Test {
   testing::VerbsEnd end_;
 };
 
-TEST_F(QueryGidTest, AllWaysTellTheSame) {
+TEST_F(QueryGidTest, AllVariantsReturnTheSame) {
   std::vector<ibv_gid_entry> table(Length());
   const ssize_t count = ibv_query_gid_table(end_.context, table.data(), table.size(), 0);
   ASSERT_GT(count, 0);
@@ -44,7 +44,7 @@ TEST_F(QueryGidTest, AllWaysTellTheSame) {
   }
 }
 
-TEST_F(QueryGidTest, AnEmptyPlaceIsZerosOrNoData) {
+TEST_F(QueryGidTest, AnEmptyEntryIsZerosOrEnodata) {
   const uint32_t last = Length() - 1;
   ibv_gid_entry entry{};
   EXPECT_EQ(ibv_query_gid_ex(end_.context, 1, last, &entry, 0), ENODATA);
@@ -54,7 +54,7 @@ TEST_F(QueryGidTest, AnEmptyPlaceIsZerosOrNoData) {
   EXPECT_EQ(gid.raw[3], 0);
 }
 
-TEST_F(QueryGidTest, BeyondTheTableThereIsNothing) {
+TEST_F(QueryGidTest, IndicesBeyondTheTableAreRefused) {
   const uint32_t length = Length();
   ibv_gid_entry entry{};
   ibv_gid gid{};
@@ -72,7 +72,7 @@ TEST_F(QueryGidTest, ATableWithoutRoomIsRefused) {
   EXPECT_EQ(ibv_query_gid_table(end_.context, &entry, 1, 1), -EINVAL);
 }
 
-TEST_F(QueryGidTest, EntriesHaveTheSizeThatTheProgramKnows) {
+TEST_F(QueryGidTest, EntriesHaveTheSizeOfTheProgramsHeaders) {
   struct {
     ibv_gid_entry entry;
     uint64_t more;

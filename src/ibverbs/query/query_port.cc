@@ -81,7 +81,7 @@ ibv_port_attr PortAttributes(const GidTable::Entries& entries, LinkLayer link_la
 
 // `size` differs in programs that were compiled against other headers.
 int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size) try {
-  if (port != 1) return Failed("ibv_query_port", Invalid("the only port is 1"));
+  if (port != 1) return Failed("ibv_query_port", Invalid("the port number must be 1"));
   const Context& own = Cast(context);
   const auto entries = own.gids.Read();
   if (!entries) return Failed("ibv_query_port", entries.error());
@@ -95,7 +95,7 @@ int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, siz
 
 extern "C" {
 int QueryPortSpeed(ibv_context* /*context*/, uint32_t port, uint64_t* speed) try {
-  if (port != 1) return Failed("ibv_query_port_speed", Invalid("the only port is 1"));
+  if (port != 1) return Failed("ibv_query_port_speed", Invalid("the port number must be 1"));
   *speed = kSpeed;
   return 0;
 } catch (...) {

@@ -43,7 +43,7 @@ TEST(QueryPortTest, LooksLikeInfinibandOnRequest) {
   EXPECT_EQ(ibv_close_device(context), 0);
 }
 
-TEST(QueryPortTest, ThereIsNoOtherPort) {
+TEST(QueryPortTest, OtherPortsAreRefused) {
   testing::VerbsEnd end;
   ibv_port_attr port{};
   EXPECT_EQ(ibv_query_port(end.context, 0, &port), EINVAL);
@@ -51,7 +51,7 @@ TEST(QueryPortTest, ThereIsNoOtherPort) {
 }
 
 // The exported function serves programs that were compiled before the size was an argument.
-TEST(QueryPortTest, TheOldFunctionKeepsToTheOldStructure) {
+TEST(QueryPortTest, TheOldFunctionWritesTheOldStructureOnly) {
   testing::VerbsEnd end;
   std::array<unsigned char, sizeof(ibv_port_attr)> bytes{};
   bytes.fill(0xEE);

@@ -5,7 +5,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-TEST(RatesTest, EveryCodeComesBack) {
+TEST(RatesTest, EveryCodeSurvivesARoundTrip) {
   for (int i = IBV_RATE_2_5_GBPS; i <= IBV_RATE_1200_GBPS; ++i) {
     const auto rate = static_cast<ibv_rate>(i);
     EXPECT_GT(ibv_rate_to_mbps(rate), 0);
@@ -14,7 +14,7 @@ TEST(RatesTest, EveryCodeComesBack) {
   }
 }
 
-TEST(RatesTest, AreWhatTheirNamesSay) {
+TEST(RatesTest, RatesMatchTheirNames) {
   EXPECT_EQ(ibv_rate_to_mult(IBV_RATE_5_GBPS), 2);
   EXPECT_EQ(ibv_rate_to_mbps(IBV_RATE_5_GBPS), 5'000);
   EXPECT_EQ(ibv_rate_to_mult(IBV_RATE_100_GBPS), 40);
@@ -22,7 +22,7 @@ TEST(RatesTest, AreWhatTheirNamesSay) {
   EXPECT_EQ(mult_to_ibv_rate(48), IBV_RATE_120_GBPS);
 }
 
-TEST(RatesTest, WhatIsNoRateIsTheMostThatThereIs) {
+TEST(RatesTest, AnUnknownRateIsTheMaximum) {
   EXPECT_EQ(ibv_rate_to_mult(IBV_RATE_MAX), -1);
   EXPECT_EQ(ibv_rate_to_mbps(static_cast<ibv_rate>(1)), -1);
   EXPECT_EQ(mult_to_ibv_rate(3), IBV_RATE_MAX);

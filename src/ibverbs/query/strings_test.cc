@@ -8,7 +8,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-TEST(StringsTest, EveryValueHasItsOwnWords) {
+TEST(StringsTest, EveryValueHasItsOwnText) {
   std::set<std::string> words;
   for (int i = IBV_EVENT_CQ_ERR; i <= IBV_EVENT_WQ_FATAL; ++i) {
     words.insert(ibv_event_type_str(static_cast<ibv_event_type>(i)));
@@ -30,7 +30,7 @@ TEST(StringsTest, EveryValueHasItsOwnWords) {
   EXPECT_FALSE(words.contains("unknown"));
 }
 
-TEST(StringsTest, TheLastOfEachIsTheLast) {
+TEST(StringsTest, TheLastValueOfEachEnumerationHasItsText) {
   EXPECT_STREQ(ibv_event_type_str(IBV_EVENT_QP_LAST_WQE_REACHED), "last WQE reached");
   EXPECT_STREQ(ibv_event_type_str(IBV_EVENT_GID_CHANGE), "GID table change");
   EXPECT_STREQ(ibv_wc_status_str(IBV_WC_RNR_RETRY_EXC_ERR), "RNR retry counter exceeded");

@@ -40,13 +40,13 @@ class SysfsTest : public ::testing::Test {
   std::array<char, 16> out_{};
 };
 
-TEST_F(SysfsTest, TakesTheEndOfTheLineAway) {
+TEST_F(SysfsTest, StripsTheFinalNewline) {
   Write("4: ACTIVE\n");
   EXPECT_EQ(Read(16), 9);
   EXPECT_STREQ(out_.data(), "4: ACTIVE");
 }
 
-TEST_F(SysfsTest, ReadsAFileWithoutOne) {
+TEST_F(SysfsTest, ReadsAFileWithoutANewline) {
   Write("four");
   EXPECT_EQ(Read(16), 4);
   EXPECT_STREQ(out_.data(), "four");
@@ -58,13 +58,13 @@ TEST_F(SysfsTest, FailsIfItDoesNotFit) {
   EXPECT_EQ(Read(4), -1);
 }
 
-TEST_F(SysfsTest, FailsIfThereIsNoneOrNothingInIt) {
+TEST_F(SysfsTest, FailsForMissingAndEmptyFiles) {
   EXPECT_EQ(Read(16), -1);
   Write("");
   EXPECT_EQ(Read(16), -1);
 }
 
-TEST_F(SysfsTest, IsWhereItAlwaysIs) { EXPECT_STREQ(ibv_get_sysfs_path(), "/sys"); }
+TEST_F(SysfsTest, ThePathIsSys) { EXPECT_STREQ(ibv_get_sysfs_path(), "/sys"); }
 
 }  // namespace
 }  // namespace verbena::ibverbs

@@ -4,13 +4,11 @@
 #include <algorithm>
 
 #include "base/mutex.h"
+#include "base/page.h"
 #include "memory/copy/guarded_copy_raw.h"
 
 namespace verbena::memory::internal::portable {
 namespace {
-
-// The size of a page, or a part of it.
-constexpr uintptr_t kPageBytes = 4096;
 
 // Whether all bytes were moved. The kernel guards both sides, although the call is meant for a
 // source in another process.

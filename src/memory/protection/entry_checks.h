@@ -20,6 +20,11 @@ inline bool IsValid(const ProtectionEntry* entry) {
   return entry != nullptr && entry->state == EntryState::kValid;
 }
 
+// Not valid, but it will be: an access that passes the other checks is a fault.
+inline bool FaultsWhenOut(const ProtectionEntry* entry) {
+  return entry != nullptr && entry->state == EntryState::kSwappedOut && entry->faults_when_out;
+}
+
 inline Refusal WhyNotValid(const ProtectionEntry* entry) {
   if (entry == nullptr || !entry->is_live()) return Refusal::kNoSuchKey;
   return entry->state == EntryState::kSwappedOut ? Refusal::kSwappedOut : Refusal::kNotValid;

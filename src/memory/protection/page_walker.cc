@@ -80,6 +80,13 @@ void PageWalker::ThroughTable(uint64_t offset, uint64_t length, Translation& res
   }
 }
 
+Fault PageWalker::AllAbsent(uint64_t offset, uint64_t length) const {
+  const PageShift shift = target_.table->page_shift();
+  const uint64_t position = target_.first_offset + offset;
+  return MakeFault(Stage::kFirst, shift, position >> shift.value(),
+                   (position + (length - 1)) >> shift.value());
+}
+
 void PageWalker::ThroughAddressSpace(const Consumer& owner, uint64_t offset, uint64_t length,
                                      Translation& result) const {
   CHECK(owner.pages.has_value());

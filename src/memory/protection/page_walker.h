@@ -22,6 +22,9 @@ class PageWalker {
   // Bytes of a region or task with a translation table.
   void ThroughTable(uint64_t offset, uint64_t length, Translation& result) const;
 
+  // Bytes of a region with a translation table that is swapped out, whatever its table says.
+  Fault AllAbsent(uint64_t offset, uint64_t length) const;
+
   // Bytes of a region that is translated by its owner's segment and page tables.
   void ThroughAddressSpace(const Consumer& owner, uint64_t offset, uint64_t length,
                            Translation& result) const;

@@ -81,6 +81,7 @@ struct alignas(64) ProtectionEntry {
   bool by_work_request : 1 = false;  // a region that is filled in and invalidated by work requests
   bool was_valid : 1 = false;        // the present variant has been in use
   bool is_null : 1 = false;          // a region without memory
+  bool faults_when_out : 1 = false;  // while swapped out: accesses wait for it, and are not refused
 
   KeyUse use() const {
     if (!one_touch) return KeyUse::kMany;

@@ -207,11 +207,14 @@ Result<void, Refusal> Regions::Invalidate(Key key, Origin origin, const Accessor
   return {};
 }
 
-MemoryResult<void> Regions::SwapOut(Key key) {
+MemoryResult<void> Regions::SwapOut(Key key, WhenOut answer) {
   const auto found = table_.FindLive(key, EntryType::kRegion);
   if (!found.has_value()) return Fail(found.error());
   if ((*found)->state != EntryState::kValid) return Fail(MemoryError::kWrongState);
+  const bool waits = answer == WhenOut::kWait;
+  if (waits && (*found)->table == nullptr) return Fail(MemoryError::kWrongType);
   (*found)->state = EntryState::kSwappedOut;
+  (*found)->faults_when_out = waits;
   return {};
 }
 

@@ -105,9 +105,12 @@ class Regions {
   // of a peer (send with invalidate). The key stays reserved.
   Result<void, Refusal> Invalidate(Key key, Origin origin, const Accessor& who);
 
-  // Takes a region's memory away and gives it back (rows D4, D6): nothing but the valid bit
-  // changes; keys, windows and tables stay. While it is out, pages may be mapped to new places.
-  MemoryResult<void> SwapOut(Key key);
+  // Takes a region's memory away and gives it back (rows D4, D6, D8): nothing but the valid bit
+  // changes; keys, windows and tables stay. While it is out, pages may be mapped to new places, and
+  // an access that all other checks grant is refused, or is a fault, which waits. Only a region
+  // with a table can make accesses wait.
+  enum class WhenOut : uint8_t { kRefuse, kWait };
+  MemoryResult<void> SwapOut(Key key, WhenOut answer = WhenOut::kRefuse);
   MemoryResult<void> SwapIn(Key key);
 
   // Pages of a region with a table become present or absent, numbered from the region's first.

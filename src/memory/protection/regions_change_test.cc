@@ -152,6 +152,45 @@ TEST_F(SwapTest, NothingButTheValidBitChanges) {
             (Pieces{{0x51000, 8}}));
 }
 
+// Row D8: the pages are in the table, and are faults nevertheless.
+TEST_F(SwapTest, AnAccessWaitsIfItIsSwappedOutSo) {
+  const RegionKeys keys = LinearRegion(kBase + 0x10, 3 * kPage);
+  ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys.local, 0, 4, {}, true)));
+  const Key window = BindWindow(keys.local, kBase + kPage);
+  ASSERT_TRUE(Succeeds(core_.regions.SwapOut(keys.local, Regions::WhenOut::kWait)));
+  const Translation local = Translate(keys.local, kBase + kPage, kPage, AccessKind::kLocalRead);
+  ASSERT_NE(AsFault(local), nullptr);
+  EXPECT_EQ(AsFault(local)->region, keys.local);
+  EXPECT_EQ(AsFault(local)->first_page, 1U);
+  EXPECT_EQ(AsFault(local)->page_count, 1U);
+  const Translation remote =
+      Translate(keys.remote, kBase + kPage + 1, kPage, AccessKind::kRemoteWrite);
+  ASSERT_NE(AsFault(remote), nullptr);
+  EXPECT_EQ(AsFault(remote)->page_count, 2U);
+  EXPECT_TRUE(AsFault(remote)->for_write);
+  const Translation through = Translate(window, kBase + kPage, 8, AccessKind::kRemoteRead);
+  ASSERT_NE(AsFault(through), nullptr);
+  EXPECT_EQ(AsFault(through)->region, keys.local);
+  // What another check refuses does not wait.
+  EXPECT_TRUE(
+      IsRefused(Translate(keys.local, kBase, 1, AccessKind::kLocalRead), Refusal::kOutOfRange));
+  ASSERT_TRUE(Succeeds(core_.regions.SwapIn(keys.local)));
+  EXPECT_TRUE(IsReady(Translate(keys.local, kBase + kPage, kPage, AccessKind::kLocalWrite)));
+  EXPECT_TRUE(IsReady(Translate(window, kBase + kPage, 8, AccessKind::kRemoteRead)));
+  ASSERT_TRUE(Succeeds(core_.regions.SwapOut(keys.local)));
+  EXPECT_TRUE(IsRefused(Translate(keys.local, kBase + kPage, 1, AccessKind::kLocalRead),
+                        Refusal::kSwappedOut))
+      << "and the next time it is refused again";
+}
+
+TEST_F(SwapTest, ARegionWithoutATableCannotMakeAccessesWait) {
+  const auto null =
+      core_.regions.Register({.pd = pd_, .length = kPage, .rights = Access::kLocal}, NullBacking{});
+  ASSERT_TRUE(Succeeds(null));
+  EXPECT_TRUE(FailsWith(core_.regions.SwapOut(null->local, Regions::WhenOut::kWait),
+                        MemoryError::kWrongType));
+}
+
 TEST_F(SwapTest, WrongStatesAndKeysAreRefused) {
   const RegionKeys keys = LinearRegion(kBase, kPage);
   const auto reserved = core_.regions.Reserve(pd_, 1, kSmall);

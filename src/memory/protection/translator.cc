@@ -42,6 +42,8 @@ Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t le
   const PageWalker walker(target, guests_, TraitsOf(access).writes);
   if (target.is_null) {
     FindNothing(length, TraitsOf(access).writes, *std::get_if<Ready>(&result));
+  } else if (target.state == EntryState::kSwappedOut) {
+    result = walker.AllAbsent(grant.offset, length);
   } else if (target.table != nullptr) {
     walker.ThroughTable(grant.offset, length, result);
   } else {

@@ -81,8 +81,8 @@ class Translator {
   alignas(64) mutable Nothing scrap_{};
 };
 
-// The checks in order. With `common_only`, guests' memory and atomics are refused too, for the
-// caller to ask again without.
+// The checks in order. With `common_only`, guests' memory, atomics, and memory that is swapped out
+// and waited for are refused too, for the caller to ask again without.
 template <bool common_only>
 [[gnu::always_inline]] inline std::optional<Refusal> Translator::Check(Key key, KeyAddress address,
                                                                        uint64_t length,
@@ -94,7 +94,7 @@ template <bool common_only>
   const AccessTraits traits = TraitsOf(access);
   grant.slot = table_.SlotOf(key);
   const ProtectionEntry* const entry = table_.Find(grant.slot);
-  if (!IsValid(entry)) return WhyNotValid(entry);
+  if (!IsValid(entry) && (common_only || !FaultsWhenOut(entry))) return WhyNotValid(entry);
 
   // A window stands on its region, and that on its guest: they must be valid as well.
   grant.use = entry->use();
@@ -104,7 +104,9 @@ template <bool common_only>
     grant.slot = entry->window.region;
     grant.target = &table_.EntryAt(grant.slot);
     grant.offset += entry->window.offset;
-    if (!IsValid(grant.target)) return Refusal::kRegionNotValid;
+    if (!IsValid(grant.target) && (common_only || !FaultsWhenOut(grant.target))) {
+      return Refusal::kRegionNotValid;
+    }
   }
   if (grant.target->guest != kHost) {
     if (common_only || guests_.Find(grant.target->guest) == nullptr) return Refusal::kGuestGone;

@@ -1,7 +1,5 @@
 #include "memory/spaces/current_io.h"
 
-#include "base/check.h"
-
 namespace verbena::memory {
 namespace {
 
@@ -32,10 +30,9 @@ CurrentIo::BeginResult CurrentIo::Begin(uint32_t operations) {
 }
 
 CurrentIo::EndResult CurrentIo::End(uint32_t operations) {
-  CHECK(operations > 0);
   uint64_t seen = word_.load(std::memory_order_acquire);
   do {
-    CHECK(Count(seen) >= operations);
+    if (operations == 0 || Count(seen) < operations) return EndResult::kNotBegun;
   } while (!Change(word_, seen, seen - operations));
   const bool last = Count(seen) == operations;
   return last && Quiesced(seen) ? EndResult::kLastWhileQuiesced : EndResult::kMore;
@@ -48,6 +45,8 @@ CurrentIo::InterestResult CurrentIo::RegisterInterest() {
   } while (!Change(word_, seen, seen | kInterestBit));
   return InterestResult::kRegistered;
 }
+
+bool CurrentIo::IsQuiesced() const { return Quiesced(word_.load(std::memory_order_acquire)); }
 
 CurrentIo::QuiesceResult CurrentIo::Quiesce() {
   const uint64_t before = word_.fetch_or(kQuiesceBit, std::memory_order_acq_rel);

@@ -55,7 +55,7 @@ class CurrentIo {
   static constexpr uint32_t kOutstandingMax = UINT32_MAX;
 
   enum class BeginResult { kStarted, kQuiesced, kTooMany };
-  enum class EndResult { kMore, kLastWhileQuiesced };
+  enum class EndResult { kMore, kLastWhileQuiesced, kNotBegun };
   enum class InterestResult { kRegistered, kResumed };
   enum class QuiesceResult { kIdle, kBusy, kAlreadyQuiesced };
   enum class ResumeResult { kNoWaiter, kWakeConsumer };
@@ -69,13 +69,17 @@ class CurrentIo {
   // RegisterInterest. kTooMany: the count would pass kOutstandingMax; some must end first.
   [[nodiscard]] BeginResult Begin(uint32_t operations = 1);
 
-  // After `operations` that were begun have completed. kLastWhileQuiesced: the hypervisor waits,
-  // and the caller now makes the "memory region quiesced" call.
+  // After `operations`, at least one, that were begun have completed. kLastWhileQuiesced: the
+  // hypervisor waits, and the caller now makes the "memory region quiesced" call. kNotBegun: there
+  // are not so many, and nothing has changed.
   [[nodiscard]] EndResult End(uint32_t operations = 1);
 
   // After kQuiesced, with the request queued. kRegistered: the hypervisor will bring the memory
   // back and wake the consumer. kResumed: it is back, begin again.
   [[nodiscard]] InterestResult RegisterInterest();
+
+  // For a consumer that polls.
+  [[nodiscard]] bool IsQuiesced() const;
 
   // ---- The hypervisor.
 

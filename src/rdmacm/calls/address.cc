@@ -26,14 +26,14 @@ PortSpace SpaceOf(const Id& id) {
 }
 
 ErrorOr<void> Bind(Id& id, const CmAddress& address) {
-  if (id.state != IdState::kIdle) return Fail(Invalid("the id has an address already"));
+  if (id.state != IdState::kIdle) return Fail(Invalid("the id is already bound to an address"));
   const auto device = SharedDevice::Get();
   if (!device) return Fail(device.error());
   auto made =
       CmId::Create((*device)->handle(), Cast(id.channel).handle, SpaceOf(id), ToUser(id.key));
   if (!made) return Fail(made.error());
   if (auto bound = made->Bind(address, id.options.bind); !bound) return bound;
-  // With a wildcard it can still become any device.
+  // An id that is bound to a wildcard address has no device yet.
   if (!IsWildcard(address.ip)) {
     if (auto ok = AttachDevice(id); !ok) return ok;
   }
@@ -43,11 +43,11 @@ ErrorOr<void> Bind(Id& id, const CmAddress& address) {
   return {};
 }
 
-// The address of this machine to send from.
+// The local address for packets to `destination`.
 ErrorOr<CmAddress> SourceFor(const Id& id, const CmAddress& destination) {
   CmAddress source = LocalOf(id);
   if (source.ip.is_ipv4() != destination.ip.is_ipv4()) {
-    return Fail(Invalid("one address is of IPv4, and the other of IPv6"));
+    return Fail(Invalid("source and destination must both be IPv4 or both be IPv6"));
   }
   if (!IsWildcard(source.ip)) return source;
   const auto found = SourceAddressFor(destination);
@@ -64,7 +64,7 @@ ErrorOr<void> Resolve(Id& id, const sockaddr* from, const sockaddr& to) {
         from != nullptr ? FromSockaddr(*from) : CmAddress{.ip = WildcardOf(to.sa_family)};
     if (auto ok = Bind(id, source); !ok) return ok;
   }
-  if (id.state != IdState::kBound) return Fail(Invalid("the id has a destination already"));
+  if (id.state != IdState::kBound) return Fail(Invalid("the id already has a destination"));
   if (IsWildcard(destination.ip)) destination.ip = LoopbackOf(destination.ip);
   const auto source = SourceFor(id, destination);
   if (!source) return Fail(source.error());
@@ -81,7 +81,7 @@ ErrorOr<void> Resolve(Id& id, const sockaddr* from, const sockaddr& to) {
 
 ErrorOr<void> ResolveRoute(Id& id) {
   if (id.state != IdState::kAddressResolved) {
-    return Fail(Invalid("rdma_resolve_addr has to be done before, and this once"));
+    return Fail(Invalid("call rdma_resolve_addr first, and rdma_resolve_route only once"));
   }
   if (auto ok = ShowPath(id, MtuOf(id)); !ok) return ok;
   id.state = IdState::kRouteResolved;
@@ -89,11 +89,11 @@ ErrorOr<void> ResolveRoute(Id& id) {
 }
 
 ErrorOr<void> Listen(Id& id, int backlog) {
-  constexpr int kBacklogMax = 1024;  // as Linux has it
+  constexpr int kBacklogMax = 1024;  // as in Linux
   if (id.state == IdState::kIdle) {
     if (auto ok = Bind(id, {.ip = WildcardOf(AF_INET)}); !ok) return ok;
   }
-  if (id.state != IdState::kBound) return Fail(Invalid("the id is in use already"));
+  if (id.state != IdState::kBound) return Fail(Invalid("the id already listens, or is connected"));
   const int granted = backlog > 0 ? std::min(backlog, kBacklogMax) : kBacklogMax;
   if (auto ok = id.handle.Listen(static_cast<uint32_t>(granted)); !ok) return ok;
   id.state = IdState::kListen;
@@ -120,7 +120,7 @@ int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination,
   const auto ok = Resolve(Cast(id), source, *destination);
   return ok ? Complete(Cast(id)) : Failed("rdma_resolve_addr", ok.error());
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while a synchronous call waits
+  throw;  // pthread_cancel of a thread in a synchronous call
 } catch (...) {
   return MinusOne(Thrown("rdma_resolve_addr"));
 }
@@ -130,7 +130,7 @@ int rdma_resolve_route(rdma_cm_id* id, int /*timeout_ms*/) try {
   const auto ok = ResolveRoute(Cast(id));
   return ok ? Complete(Cast(id)) : Failed("rdma_resolve_route", ok.error());
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while a synchronous call waits
+  throw;  // pthread_cancel of a thread in a synchronous call
 } catch (...) {
   return MinusOne(Thrown("rdma_resolve_route"));
 }

@@ -16,14 +16,14 @@
 namespace verbena::rdmacm {
 namespace {
 
-constexpr sa_family_t kFamilyIb = 27;  // AF_IB: addresses of InfiniBand, which are not offered
+constexpr sa_family_t kFamilyIb = 27;  // AF_IB, for InfiniBand addresses: not supported
 
 struct FreeInfo {
   void operator()(rdma_addrinfo* info) const { rdma_freeaddrinfo(info); }
 };
 using OwnedInfo = std::unique_ptr<rdma_addrinfo, FreeInfo>;
 
-// All that a program frees by rdma_freeaddrinfo is from malloc, as programs may add to it.
+// Everything that rdma_freeaddrinfo frees is from malloc, because programs may replace members.
 void* Copy(const void* from, size_t size) {
   void* const copy = std::malloc(size);
   if (copy == nullptr) throw std::bad_alloc();
@@ -56,7 +56,7 @@ addrinfo ToSystem(const rdma_addrinfo& hints) {
   return system;
 }
 
-// Of several answers of the system the first counts.
+// Uses the first answer of the system.
 void Fill(rdma_addrinfo& info, const rdma_addrinfo& hints, const addrinfo& answer) {
   info.ai_family = answer.ai_family;
   info.ai_qp_type = hints.ai_qp_type;
@@ -75,7 +75,7 @@ void Fill(rdma_addrinfo& info, const rdma_addrinfo& hints, const addrinfo& answe
   }
 }
 
-// Without a name, the hints are the answer.
+// Without a node name, the addresses of the hints are the result.
 void FillFromHints(rdma_addrinfo& info, const rdma_addrinfo& hints) {
   info.ai_flags = hints.ai_flags;
   info.ai_family = hints.ai_family;
@@ -84,7 +84,7 @@ void FillFromHints(rdma_addrinfo& info, const rdma_addrinfo& hints) {
   SetAddress(info.ai_dst_addr, info.ai_dst_len, hints.ai_dst_addr, hints.ai_dst_len);
 }
 
-// The address that packets to the destination leave from, with port 0, if there is a route.
+// Sets the source address of the route to the destination, with port 0, if there is a route.
 void FillSource(rdma_addrinfo& info) {
   if (LengthOf(info.ai_dst_addr) == 0) return;
   const CmAddress destination = FromSockaddr(*info.ai_dst_addr);
@@ -97,7 +97,7 @@ void FillSource(rdma_addrinfo& info) {
   SetAddress(info.ai_src_addr, info.ai_src_len, address, LengthOf(address));
 }
 
-// 0, or a number of getaddrinfo.
+// 0, or an error of getaddrinfo.
 int Ask(const char* node, const char* service, const rdma_addrinfo* hints, rdma_addrinfo& info) {
   constexpr rdma_addrinfo kNoHints{};
   if (hints != nullptr && hints->ai_family == kFamilyIb) return EAI_FAMILY;

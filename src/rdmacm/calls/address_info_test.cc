@@ -22,7 +22,7 @@ Info Ask(const char* node, const char* service, const rdma_addrinfo* hints) {
   return Info(info);
 }
 
-TEST(AddressInfoTest, ADestinationComesWithTheSourceOfItsRoute) {
+TEST(AddressInfoTest, ADestinationHasTheSourceAddressOfItsRoute) {
   const Info info = Ask("127.0.0.1", "7174", nullptr);
   ASSERT_NE(info, nullptr);
   EXPECT_EQ(info->ai_family, AF_INET);
@@ -43,7 +43,7 @@ TEST(AddressInfoTest, RaiNorouteLeavesTheSourceOut) {
   EXPECT_EQ(info->ai_src_addr, nullptr);
 }
 
-TEST(AddressInfoTest, APassiveEndHasASourceAlone) {
+TEST(AddressInfoTest, APassiveEndHasOnlyASource) {
   rdma_addrinfo hints{};
   hints.ai_flags = RAI_PASSIVE;
   hints.ai_port_space = RDMA_PS_UDP;
@@ -55,7 +55,7 @@ TEST(AddressInfoTest, APassiveEndHasASourceAlone) {
   EXPECT_EQ(info->ai_dst_addr, nullptr);
 }
 
-TEST(AddressInfoTest, TheTypeOfTheHintsStays) {
+TEST(AddressInfoTest, TheTypeOfTheHintsIsKept) {
   rdma_addrinfo hints{};
   hints.ai_port_space = RDMA_PS_IB;
   hints.ai_qp_type = IBV_QPT_XRC_SEND;
@@ -67,14 +67,14 @@ TEST(AddressInfoTest, TheTypeOfTheHintsStays) {
   EXPECT_EQ(info->ai_qp_type, IBV_QPT_XRC_SEND);
 }
 
-TEST(AddressInfoTest, NamesOfMachinesAndServicesAreFound) {
+TEST(AddressInfoTest, HostAndServiceNamesAreResolved) {
   const Info info = Ask("localhost", "http", nullptr);
   ASSERT_NE(info, nullptr);
   EXPECT_TRUE(FromSockaddr(*info->ai_dst_addr).ip.is_loopback());
   EXPECT_EQ(FromSockaddr(*info->ai_dst_addr).port, 80);
 }
 
-TEST(AddressInfoTest, WithoutANameTheHintsAreTheAnswer) {
+TEST(AddressInfoTest, WithoutANameTheHintsAreReturned) {
   const Info first = Ask("127.0.0.1", "7174", nullptr);
   rdma_addrinfo hints{};
   hints.ai_family = AF_INET;
@@ -86,7 +86,7 @@ TEST(AddressInfoTest, WithoutANameTheHintsAreTheAnswer) {
   EXPECT_EQ(FromSockaddr(*info->ai_dst_addr).port, 7174);
 }
 
-TEST(AddressInfoTest, FailuresAreThoseOfTheSystem) {
+TEST(AddressInfoTest, FailuresAreThoseOfGetaddrinfo) {
   rdma_addrinfo* info = nullptr;
   EXPECT_EQ(rdma_getaddrinfo(nullptr, nullptr, nullptr, &info), -1);
   EXPECT_EQ(errno, EINVAL);

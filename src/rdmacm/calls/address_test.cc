@@ -53,7 +53,7 @@ TEST(AddressCallsTest, AListenerWithoutAddressGetsAPort) {
   EXPECT_NE(rdma_get_src_port(id), 0);
 }
 
-TEST(AddressCallsTest, APortIsTakenOnce) {
+TEST(AddressCallsTest, APortCanBeBoundOnce) {
   CmEnd end;
   sockaddr_storage address = end.Listen()->route.addr.src_storage;
   EXPECT_EQ(rdma_bind_addr(end.MakeId(), AsSockaddr(address)), -1);
@@ -62,7 +62,7 @@ TEST(AddressCallsTest, APortIsTakenOnce) {
 
 TEST(AddressCallsTest, AnAddressOfAnotherMachineCannotBeBound) {
   CmEnd end;
-  sockaddr_storage address = Ipv4(0xC0000201, 0);  // 192.0.2.1, of documentation
+  sockaddr_storage address = Ipv4(0xC0000201, 0);  // 192.0.2.1, reserved for documentation
   EXPECT_EQ(rdma_bind_addr(end.MakeId(), AsSockaddr(address)), -1);
   EXPECT_EQ(errno, EADDRNOTAVAIL);
 }
@@ -113,7 +113,7 @@ TEST(AddressCallsTest, ASourceAddressIsBound) {
   EXPECT_EQ(id->route.addr.src_sin.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
 }
 
-TEST(AddressCallsTest, TheStepsComeInOrderAndOnce) {
+TEST(AddressCallsTest, TheCallsMustBeMadeInOrderAndOnce) {
   CmEnd end;
   rdma_cm_id* const id = end.MakeId();
   EXPECT_EQ(rdma_resolve_route(id, 1), -1);

@@ -1,4 +1,4 @@
-// Making and ending connections, and the lookup of datagram services.
+// Establishing and ending connections, and the lookup of datagram services.
 
 #include <cxxabi.h>
 #include <rdma/rdma_cma.h>
@@ -21,7 +21,7 @@
 namespace verbena::rdmacm {
 namespace {
 
-// 4.096 us << it, half a second: longer than twice the life of a packet, as Linux has it.
+// The exponent of 4.096 us: half a second, longer than twice the packet lifetime, as in Linux.
 constexpr uint8_t kAckTimeout = 17;
 
 ErrorOr<CmPrivateData> DataOf(const Id& id, const rdma_conn_param* given, size_t max) {
@@ -33,7 +33,7 @@ ErrorOr<CmPrivateData> DataOf(const Id& id, const rdma_conn_param* given, size_t
   return PrivateData(data, max);
 }
 
-// As many as the device has: RDMA_MAX_RESP_RES and RDMA_MAX_INIT_DEPTH.
+// The maximum of the device: RDMA_MAX_RESP_RES and RDMA_MAX_INIT_DEPTH.
 constexpr uint8_t kMostReads = RDMA_MAX_RESP_RES;
 static_assert(RDMA_MAX_INIT_DEPTH == kMostReads);
 
@@ -44,7 +44,7 @@ void SetReadLimits(Id& id, const rdma_conn_param* given) {
   id.initiator_depth = Limit(initiator, id.device->initiator_depth_max());
 }
 
-// Of what is left open, a request counts as far as the device can serve it.
+// The limits of an accepted connection are at most those of the request and of the device.
 void SetReadLimitsOfRequest(Id& id, const rdma_conn_param* given) {
   const uint8_t responder = given != nullptr ? given->responder_resources : kMostReads;
   const uint8_t initiator = given != nullptr ? given->initiator_depth : kMostReads;
@@ -57,7 +57,7 @@ void SetReadLimitsOfRequest(Id& id, const rdma_conn_param* given) {
 ErrorOr<void> Connect(Id& id, const rdma_conn_param* given) {
   if (auto ok = CheckParameters(id, given); !ok) return ok;
   if (id.state != IdState::kRouteResolved) {
-    return Fail(Invalid("rdma_resolve_route has to be done before, and this once"));
+    return Fail(Invalid("call rdma_resolve_route first, and rdma_connect only once"));
   }
   const auto data = DataOf(id, given, IsDatagram(id) ? kSidrRequestDataMax : kRequestDataMax);
   if (!data) return Fail(data.error());
@@ -71,10 +71,11 @@ ErrorOr<void> Connect(Id& id, const rdma_conn_param* given) {
   if (!IsDatagram(id)) {
     id.agreement = {.own_psn = parameters.psn,
                     .retry_count = parameters.retry_count,
+                    .peer_rnr_retry_count = parameters.rnr_retry_count,
                     .ack_timeout = parameters.ack_timeout,
                     .mtu = parameters.mtu};
   }
-  // Its answer may be there before this call returns.
+  // The response may arrive before this call returns.
   id.state = IdState::kConnect;
   auto sent = id.handle.Connect(LocalOf(id).ip, RemoteOf(id), parameters);
   if (!sent) id.state = IdState::kRouteResolved;
@@ -92,15 +93,17 @@ ErrorOr<void> AcceptDatagrams(Id& id, const rdma_conn_param* given) {
 
 ErrorOr<void> Accept(Id& id, const rdma_conn_param* given) {
   if (auto ok = CheckParameters(id, given); !ok) return ok;
-  if (id.state != IdState::kConnect) return Fail(Invalid("the id is not that of a request"));
+  if (id.state != IdState::kConnect)
+    return Fail(Invalid("the id is not from a connection request"));
   if (IsDatagram(id)) return AcceptDatagrams(id, given);
-  if (!id.agreement) return Fail(Invalid("the id is not that of a request"));
+  if (!id.agreement) return Fail(Invalid("the id is not from a connection request"));
   const auto data = DataOf(id, given, kReplyDataMax);
   if (!data) return Fail(data.error());
   SetReadLimitsOfRequest(id, given);
   ConnectionParameters parameters = ParametersOf(id, given);
   parameters.private_data = *data;
   parameters.psn = id.agreement->own_psn;
+  id.agreement->peer_rnr_retry_count = parameters.rnr_retry_count;
   auto done = MakeReady(
       id, {.responder_resources = id.responder_resources, .initiator_depth = id.initiator_depth});
   if (!done) return done;
@@ -128,7 +131,7 @@ int rdma_connect(rdma_cm_id* id, rdma_conn_param* parameters) try {
   const auto ok = Connect(Cast(id), parameters);
   return ok ? Complete(Cast(id)) : Failed("rdma_connect", ok.error());
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while a synchronous call waits
+  throw;  // pthread_cancel of a thread in a synchronous call
 } catch (...) {
   return MinusOne(Thrown("rdma_connect"));
 }
@@ -138,11 +141,11 @@ int rdma_accept(rdma_cm_id* id, rdma_conn_param* parameters) try {
   const auto ok = Accept(Cast(id), parameters);
   if (!ok) return Failed("rdma_accept", ok.error());
   if (!IsDatagram(Cast(id))) return Complete(Cast(id));
-  // Of an accepted datagram service there is no further event.
+  // An accepted datagram service gets no further event.
   if (Cast(id).is_synchronous()) AcknowledgeKept(Cast(id));
   return 0;
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while a synchronous call waits
+  throw;  // pthread_cancel of a thread in a synchronous call
 } catch (...) {
   return MinusOne(Thrown("rdma_accept"));
 }
@@ -161,7 +164,7 @@ int rdma_reject_ece(rdma_cm_id* id, const void* private_data, uint8_t size) try 
 }
 
 int rdma_establish(rdma_cm_id* id) try {
-  // With a queue pair of the id, rdma_get_cm_event does it.
+  // If the id has a queue pair, rdma_get_cm_event establishes the connection.
   if (id == nullptr || id->qp != nullptr) return MinusOne(EINVAL);
   const auto ok = Cast(id).handle.Establish();
   return ok ? 0 : Failed("rdma_establish", ok.error());
@@ -171,7 +174,7 @@ int rdma_establish(rdma_cm_id* id) try {
 
 int rdma_notify(rdma_cm_id* id, ibv_event_type event) try {
   if (id == nullptr || !Cast(id).handle) return MinusOne(EINVAL);
-  if (event != IBV_EVENT_COMM_EST) return 0;  // others are of no use to the connection manager
+  if (event != IBV_EVENT_COMM_EST) return 0;  // the connection manager ignores other events
   const auto ok = Cast(id).handle.NotifyEstablished();
   return ok ? 0 : Failed("rdma_notify", ok.error());
 } catch (...) {
@@ -181,11 +184,11 @@ int rdma_notify(rdma_cm_id* id, ibv_event_type event) try {
 int rdma_disconnect(rdma_cm_id* id) try {
   if (id == nullptr || id->verbs == nullptr || !Cast(id).handle) return MinusOne(EINVAL);
   if (const auto ok = MoveToError(Cast(id)); !ok) return Failed("rdma_disconnect", ok.error());
-  // A connection that has ended before is no failure.
+  // Disconnecting a connection that has ended is no error.
   static_cast<void>(Cast(id).handle.Disconnect());
   return Complete(Cast(id));
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while a synchronous call waits
+  throw;  // pthread_cancel of a thread in a synchronous call
 } catch (...) {
   return MinusOne(Thrown("rdma_disconnect"));
 }

@@ -31,7 +31,7 @@ rdma_conn_param Parameters(std::string_view data = "") {
   return parameters;
 }
 
-// A client whose request has arrived.
+// A listener and a client whose request has arrived.
 struct RequestWorld {
   explicit RequestWorld(std::string_view data = "") {
     listener = server.Listen();
@@ -69,7 +69,7 @@ TEST(ConnectionTest, ARequestShowsTheListenerBothAddressesAndTheLimits) {
   const rdma_conn_param& shown = world.request->param.conn;
   EXPECT_EQ(shown.private_data_len, 56);
   EXPECT_EQ(PrivateDataOf(shown.private_data, 6), std::string_view("hello\0", 6));
-  // What the peer serves, this side may have outstanding.
+  // What the peer can serve is what this side may have outstanding.
   EXPECT_EQ(shown.responder_resources, 2);
   EXPECT_EQ(shown.initiator_depth, 3);
   EXPECT_EQ(shown.retry_count, 5);
@@ -96,7 +96,7 @@ TEST(ConnectionTest, AnAcceptanceCarriesPrivateDataAndLimits) {
   EXPECT_EQ(event->param.conn.private_data_len, 196);
   EXPECT_EQ(PrivateDataOf(event->param.conn.private_data, 7), "welcome");
   EXPECT_EQ(event->param.conn.initiator_depth, 1);
-  EXPECT_EQ(event->param.conn.responder_resources, 3);  // as the request asks, no more
+  EXPECT_EQ(event->param.conn.responder_resources, 3);  // limited by the request
   world.server.Next(RDMA_CM_EVENT_ESTABLISHED);
   ibv_qp_attr attributes{};
   ibv_qp_init_attr unused{};
@@ -106,6 +106,24 @@ TEST(ConnectionTest, AnAcceptanceCarriesPrivateDataAndLimits) {
   EXPECT_EQ(attributes.max_dest_rd_atomic, 3);
   EXPECT_EQ(attributes.retry_cnt, 5);
   EXPECT_EQ(attributes.rnr_retry, 6);
+}
+
+// A peer that is not Verbena waits for the timer whenever a page is absent.
+TEST(ConnectionTest, TheTimerOfRnrNaksIsShortForAPeerThatRetriesForEver) {
+  RequestWorld world;  // whose client asks for six retries
+  world.request.reset();
+  MakeQp(world.passive);
+  rdma_conn_param parameters = Parameters("welcome");
+  parameters.rnr_retry_count = 7;
+  ASSERT_EQ(rdma_accept(world.passive, &parameters), 0);
+  world.client.Next(RDMA_CM_EVENT_ESTABLISHED);
+  world.server.Next(RDMA_CM_EVENT_ESTABLISHED);
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr unused{};
+  ASSERT_EQ(ibv_query_qp(world.passive->qp, &attributes, IBV_QP_MIN_RNR_TIMER, &unused), 0);
+  EXPECT_EQ(attributes.min_rnr_timer, 12);
+  ASSERT_EQ(ibv_query_qp(world.active->qp, &attributes, IBV_QP_MIN_RNR_TIMER, &unused), 0);
+  EXPECT_EQ(attributes.min_rnr_timer, 0);
 }
 
 TEST(ConnectionTest, ARejectionHasAReasonAndPrivateData) {
@@ -148,17 +166,17 @@ TEST(ConnectionTest, ARequestThatIsDestroyedIsRejected) {
   EXPECT_EQ(world.client.Next(RDMA_CM_EVENT_REJECTED)->status, 28);
 }
 
-TEST(ConnectionTest, BothSidesHearOfADisconnect) {
+TEST(ConnectionTest, BothSidesGetADisconnectEvent) {
   ConnectedPair pair;
   ASSERT_EQ(rdma_disconnect(pair.active), 0);
   EXPECT_EQ(pair.active->qp->state, IBV_QPS_ERR);
   EXPECT_EQ(pair.server.Next(RDMA_CM_EVENT_DISCONNECTED)->id, pair.passive);
   ASSERT_EQ(rdma_disconnect(pair.passive), 0);
   EXPECT_EQ(pair.client.Next(RDMA_CM_EVENT_DISCONNECTED)->status, 0);
-  EXPECT_EQ(rdma_disconnect(pair.passive), 0);  // once more is no failure
+  EXPECT_EQ(rdma_disconnect(pair.passive), 0);  // a second call is no error
 }
 
-TEST(ConnectionTest, AfterADisconnectComesTheEndOfTimewait) {
+TEST(ConnectionTest, ADisconnectIsFollowedByTimewaitExit) {
   ConnectedPair pair;
   ASSERT_EQ(rdma_disconnect(pair.active), 0);
   pair.server.Next(RDMA_CM_EVENT_DISCONNECTED);
@@ -173,7 +191,7 @@ TEST(ConnectionTest, DestroyingAnIdDisconnects) {
   pair.server.Next(RDMA_CM_EVENT_DISCONNECTED);
 }
 
-TEST(ConnectionTest, WithoutAQueuePairTheProgramMovesItsOwn) {
+TEST(ConnectionTest, WithoutAQueuePairTheProgramModifiesItsOwn) {
   CmEnd server, client;
   rdma_cm_id* const active = client.Resolve(server.Listen());
   rdma_conn_param parameters = Parameters();
@@ -240,7 +258,7 @@ TEST(ConnectionTest, MoreReadsThanTheDeviceHasAreRefused) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST(ConnectionTest, ADatagramServiceSaysItsQueuePair) {
+TEST(ConnectionTest, ADatagramServiceReportsItsQueuePair) {
   CmEnd server, client;
   rdma_cm_id* const active = client.Resolve(server.Listen(RDMA_PS_UDP));
   MakeQp(active);
@@ -267,7 +285,7 @@ TEST(ConnectionTest, ADatagramServiceSaysItsQueuePair) {
   EXPECT_EQ(ibv_destroy_ah(handle), 0);
 }
 
-TEST(ConnectionTest, ADatagramServiceThatRefusesIsUnreachable) {
+TEST(ConnectionTest, ARejectedDatagramRequestIsUnreachable) {
   constexpr int kRejected = 2;  // IBA 12.11.2
   CmEnd server, client;
   rdma_cm_id* const active = client.Resolve(server.Listen(RDMA_PS_UDP));

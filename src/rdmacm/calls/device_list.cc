@@ -1,4 +1,4 @@
-// The devices, and the names of events.
+// The list of devices, and the names of events.
 
 #include <rdma/rdma_cma.h>
 
@@ -30,7 +30,7 @@ ibv_context** rdma_get_devices(int* count) try {
 void rdma_free_devices(ibv_context** list) { std::free(list); }
 
 const char* rdma_event_str(rdma_cm_event_type event) {
-  // A program may pass any number: it is not read as the enumeration, of which it may be no value.
+  // A program may pass any number, so it is not read as the enumeration type.
   int number = 0;
   static_assert(sizeof number == sizeof event);
   std::memcpy(&number, &event, sizeof number);

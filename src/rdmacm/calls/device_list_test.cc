@@ -9,7 +9,7 @@
 namespace verbena::rdmacm {
 namespace {
 
-TEST(DeviceListTest, ThereIsOneDeviceThatAllIdsShare) {
+TEST(DeviceListTest, AllIdsShareOneDevice) {
   int count = 0;
   ibv_context** const list = rdma_get_devices(&count);
   ASSERT_NE(list, nullptr);

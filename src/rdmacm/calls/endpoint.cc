@@ -1,4 +1,4 @@
-// Synchronous endpoints: an id, its addresses and its queue pair by one call.
+// Synchronous endpoints: one call makes an id with its addresses and its queue pair.
 
 #include <cxxabi.h>
 #include <rdma/rdma_cma.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kTimeoutMs = 2'000;
 
-// The queue pairs of its connections are made by rdma_get_request.
+// rdma_get_request makes the queue pairs of the connections.
 int SetUpPassive(Id& id, const rdma_addrinfo& info, ibv_pd* pd, const ibv_qp_init_attr* wish) {
   if (const int failed = rdma_bind_addr(&id, info.ai_src_addr); failed != 0) return failed;
   if (pd != nullptr) id.pd = pd;
@@ -44,7 +44,7 @@ int SetUpActive(Id& id, const rdma_addrinfo& info, ibv_pd* pd, ibv_qp_init_attr*
   return 0;
 }
 
-// The error number that a request event stands for; 0 if it is a request.
+// The error number for an event other than a request; 0 for a request.
 int ErrorOf(const rdma_cm_event& event) {
   if (event.event == RDMA_CM_EVENT_REJECTED) return ECONNREFUSED;
   if (event.status != 0) return std::abs(event.status);
@@ -72,7 +72,7 @@ int rdma_create_ep(rdma_cm_id** id, rdma_addrinfo* info, ibv_pd* pd, ibv_qp_init
   *id = &own;
   return 0;
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while it waits
+  throw;  // pthread_cancel of a thread in the wait
 } catch (...) {
   return MinusOne(Thrown("rdma_create_ep"));
 }
@@ -106,7 +106,7 @@ int rdma_get_request(rdma_cm_id* listener, rdma_cm_id** id) try {
   *id = event->id;
   return 0;
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while it waits
+  throw;  // pthread_cancel of a thread in the wait
 } catch (...) {
   return MinusOne(Thrown("rdma_get_request"));
 }

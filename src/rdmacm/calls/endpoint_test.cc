@@ -48,7 +48,7 @@ Endpoint Listener() {
 
 uint16_t PortOf(const Endpoint& listener) { return ntohs(rdma_get_src_port(listener.get())); }
 
-TEST(EndpointThreads, EveryCallWaitsForItsEnd) {
+TEST(EndpointThreads, EveryCallWaitsForItsEvent) {
   const Endpoint listener = Listener();
   Endpoint passive;
   std::thread server([&] {
@@ -84,14 +84,14 @@ TEST(EndpointThreads, ARejectionIsAFailureOfTheCall) {
   server.join();
 }
 
-TEST(EndpointTest, RequestsAreOfSynchronousListenersOnly) {
+TEST(EndpointTest, GetRequestNeedsASynchronousListener) {
   testing::CmEnd end;
   rdma_cm_id* id = nullptr;
   EXPECT_EQ(rdma_get_request(end.Listen(), &id), -1);
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST(EndpointTest, AnAddressThatCannotBeBoundMakesNoEndpoint) {
+TEST(EndpointTest, NoEndpointIsMadeIfTheAddressCannotBeBound) {
   const Endpoint listener = Listener();
   const Info info = Address(PortOf(listener), RAI_PASSIVE);
   ibv_qp_init_attr wish = QpWish();

@@ -1,4 +1,4 @@
-// ReportedEvent channels, and the events that come through them.
+// Event channels, and their events.
 
 #include "rdmacm/objects/event_channel.h"
 
@@ -34,9 +34,9 @@ int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) try {
   while (true) {
     if (Cast(channel).is_forked()) {
       return Failed("rdma_get_cm_event",
-                    {verbena::ErrorCode::kForked, "the channel is that of the parent process"});
+                    {verbena::ErrorCode::kForked, "the channel belongs to the parent process"});
     }
-    // Without an event, Wait leaves the reason in errno; 0 if the event was dropped meanwhile.
+    // If there is no event, Wait leaves the reason in errno; 0 if the event was dropped meanwhile.
     errno = 0;
     const auto taken = Cast(channel).handle.Wait();
     if (!taken && errno != 0) return -1;
@@ -46,7 +46,7 @@ int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) try {
     return 0;
   }
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while the thread waits
+  throw;  // pthread_cancel of a thread in the wait
 } catch (...) {
   return MinusOne(Thrown("rdma_get_cm_event"));
 }

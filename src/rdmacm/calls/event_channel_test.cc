@@ -20,7 +20,7 @@ void PostAnEvent(rdma_cm_id* id) {
   ASSERT_EQ(rdma_resolve_addr(id, nullptr, testing::AsSockaddr(address), 1000), 0);
 }
 
-TEST(EventChannelTest, ItsFileIsReadableWhileThereIsAnEvent) {
+TEST(EventChannelTest, TheDescriptorIsReadableWhileThereIsAnEvent) {
   CmEnd end;
   EXPECT_FALSE(end.HasEvent());
   PostAnEvent(end.MakeId());
@@ -29,7 +29,7 @@ TEST(EventChannelTest, ItsFileIsReadableWhileThereIsAnEvent) {
   EXPECT_FALSE(end.HasEvent());
 }
 
-TEST(EventChannelTest, ANonBlockingFileIsHonoured) {
+TEST(EventChannelTest, ANonBlockingDescriptorReturnsEagain) {
   CmEnd end;
   ASSERT_EQ(fcntl(end.channel->fd, F_SETFL, fcntl(end.channel->fd, F_GETFL) | O_NONBLOCK), 0);
   rdma_cm_event* event = nullptr;
@@ -39,7 +39,7 @@ TEST(EventChannelTest, ANonBlockingFileIsHonoured) {
   end.Next(RDMA_CM_EVENT_ADDR_RESOLVED);
 }
 
-TEST(EventChannelTest, WithoutArgumentsTheCallsFail) {
+TEST(EventChannelTest, NullArgumentsAreRefused) {
   CmEnd end;
   rdma_cm_event* event = nullptr;
   EXPECT_EQ(rdma_get_cm_event(nullptr, &event), -1);

@@ -20,7 +20,7 @@ bool IsPortSpace(rdma_port_space space) {
          space == RDMA_PS_IPOIB;
 }
 
-// Events of the library itself that wait in the old channel wait in the new one.
+// Moves the events that the library itself has posted to the new channel.
 ErrorOr<void> MovePosted(Id& id, const EventChannel& from, const EventChannel& to) {
   const MutexLock lock(id.mutex);
   from.handle.Withdraw(ToUser(id.key));
@@ -49,7 +49,7 @@ using namespace verbena::rdmacm;  // NOLINT(google-build-using-namespace): the c
 int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context,
                    rdma_port_space space) try {
   if (id == nullptr || !IsPortSpace(space)) {
-    return Failed("rdma_create_id", Invalid("no such port space"));
+    return Failed("rdma_create_id", Invalid("unknown port space"));
   }
   const bool is_datagram = space == RDMA_PS_UDP || space == RDMA_PS_IPOIB;
   auto made = MakeId(channel, context, space, is_datagram ? IBV_QPT_UD : IBV_QPT_RC);
@@ -76,7 +76,7 @@ int rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) try {
   if (id == nullptr) return MinusOne(EINVAL);
   Id& own = Cast(id);
   if (own.is_synchronous() && channel == nullptr) {
-    return Failed(kCall, Invalid("the id is synchronous already"));
+    return Failed(kCall, Invalid("the id is already synchronous"));
   }
   std::unique_ptr<EventChannel> made;
   if (channel == nullptr) {
@@ -88,7 +88,7 @@ int rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) try {
     return Failed(kCall, ok.error());
   }
   own.own_channel = std::move(made);
-  // From now on no event of the old channel is being handled.
+  // After this, no event of the old channel is in use.
   own.events.WaitForAll();
   return 0;
 } catch (...) {

@@ -14,7 +14,7 @@ namespace {
 using testing::CmEnd;
 using testing::ConnectedPair;
 
-TEST(IdCallsTest, APortSpaceSaysTheTypeOfTheQueuePair) {
+TEST(IdCallsTest, ThePortSpaceDeterminesTheTypeOfTheQueuePair) {
   CmEnd end;
   int context = 0;
   EXPECT_EQ(end.MakeId(RDMA_PS_TCP)->qp_type, IBV_QPT_RC);
@@ -47,7 +47,7 @@ TEST(IdCallsTest, DestroyingAnIdDropsItsEvents) {
 }
 
 TEST(IdCallsTest, EventsMoveToTheNewChannel) {
-  CmEnd other, end;  // the id ends before its new channel
+  CmEnd other, end;  // so that the id is destroyed before its new channel
   rdma_cm_id* const id = end.MakeId();
   sockaddr_storage address = testing::LoopbackAddress(AF_INET, 7174);
   ASSERT_EQ(rdma_resolve_addr(id, nullptr, testing::AsSockaddr(address), 1000), 0);
@@ -67,7 +67,7 @@ TEST(IdCallsTest, AConnectionMovesToTheNewChannel) {
   pair.server.End(pair.passive);
 }
 
-TEST(IdCallsTest, ASynchronousIdBecomesAnOrdinaryOneAndBack) {
+TEST(IdCallsTest, AnIdCanBecomeSynchronousAndBack) {
   CmEnd end;
   rdma_cm_id* id = nullptr;
   ASSERT_EQ(rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP), 0);

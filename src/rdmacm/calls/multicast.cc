@@ -20,7 +20,8 @@ namespace verbena::rdmacm {
 namespace {
 
 ErrorOr<void> Join(Id& id, const CmAddress& address, bool send_only, void* context) {
-  if (!IsDatagram(id)) return Fail(Invalid("groups are for datagrams, with RDMA_PS_UDP"));
+  if (!IsDatagram(id))
+    return Fail(Invalid("only ids for datagrams (RDMA_PS_UDP) can join a group"));
   if (id.state != IdState::kBound && id.state != IdState::kAddressResolved) {
     return Fail(Invalid("the id has no address, or is connected"));
   }
@@ -49,7 +50,7 @@ ErrorOr<void> Leave(Id& id, const CmAddress& address) {
   }
   const std::shared_ptr<Group> group = *found;
   id.groups.erase(found);
-  // Its event may not be taken yet.
+  // The event of the join may still be in the channel.
   std::erase_if(id.posted, [&](const PostedEvent& event) { return event.group == group; });
   Detach(id, *group);
   return {};
@@ -70,7 +71,7 @@ using namespace verbena::rdmacm;  // NOLINT(google-build-using-namespace): the c
 int rdma_join_multicast(rdma_cm_id* id, sockaddr* address, void* context) try {
   return JoinAndComplete(id, address, false, context, "rdma_join_multicast");
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while a synchronous call waits
+  throw;  // pthread_cancel of a thread in a synchronous call
 } catch (...) {
   return MinusOne(Thrown("rdma_join_multicast"));
 }
@@ -86,7 +87,7 @@ int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* attributes, 
                          attributes->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, context,
                          "rdma_join_multicast_ex");
 } catch (abi::__forced_unwind&) {
-  throw;  // pthread_cancel while a synchronous call waits
+  throw;  // pthread_cancel of a thread in a synchronous call
 } catch (...) {
   return MinusOne(Thrown("rdma_join_multicast_ex"));
 }

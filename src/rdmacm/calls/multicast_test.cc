@@ -27,7 +27,7 @@ rdma_cm_id* DatagramId(CmEnd& end) {
   return id;
 }
 
-TEST(MulticastCallsTest, AMemberGetsTheJoinEventHowToSendToTheGroup) {
+TEST(MulticastCallsTest, TheJoinEventHasTheAddressOfTheGroup) {
   CmEnd end;
   rdma_cm_id* const id = DatagramId(end);
   sockaddr_storage group = GroupAddress();
@@ -40,14 +40,14 @@ TEST(MulticastCallsTest, AMemberGetsTheJoinEventHowToSendToTheGroup) {
   EXPECT_EQ(event->param.ud.qkey, uint32_t{RDMA_UDP_QKEY});
   EXPECT_EQ(event->param.ud.ah_attr.grh.dgid.raw[11], 0xFF);
   EXPECT_EQ(event->param.ud.ah_attr.grh.dgid.raw[12], 239);
-  // The queue pair is a member: it cannot join twice, and can leave.
+  // Leaving detaches the queue pair.
   EXPECT_EQ(rdma_leave_multicast(id, AsSockaddr(group)), 0);
   EXPECT_EQ(ibv_detach_mcast(id->qp, &event->param.ud.ah_attr.grh.dgid, 0), EINVAL);
   EXPECT_EQ(rdma_leave_multicast(id, AsSockaddr(group)), -1);
   EXPECT_EQ(errno, EADDRNOTAVAIL);
 }
 
-TEST(MulticastCallsTest, AMemberMayEndWithoutLeaving) {
+TEST(MulticastCallsTest, AMemberCanBeDestroyedWithoutLeaving) {
   CmEnd end;
   rdma_cm_id* const id = DatagramId(end);
   sockaddr_storage group = GroupAddress();
@@ -55,7 +55,7 @@ TEST(MulticastCallsTest, AMemberMayEndWithoutLeaving) {
   end.Next(RDMA_CM_EVENT_MULTICAST_JOIN);
 }
 
-TEST(MulticastCallsTest, LeavingDropsTheEventThatWaits) {
+TEST(MulticastCallsTest, LeavingDropsThePendingEvent) {
   CmEnd end;
   rdma_cm_id* const id = DatagramId(end);
   sockaddr_storage group = GroupAddress();
@@ -96,7 +96,7 @@ TEST(MulticastCallsTest, WrongAttributesAreRefused) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST(MulticastCallsTest, OnlyDatagramsWithAnAddressHaveGroups) {
+TEST(MulticastCallsTest, OnlyBoundDatagramIdsCanJoin) {
   CmEnd end;
   sockaddr_storage group = GroupAddress();
   EXPECT_EQ(rdma_join_multicast(end.MakeId(RDMA_PS_TCP), AsSockaddr(group), nullptr), -1);
@@ -105,7 +105,7 @@ TEST(MulticastCallsTest, OnlyDatagramsWithAnAddressHaveGroups) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST(MulticastCallsTest, AnAddressThatIsNoGroupIsAnErrorEvent) {
+TEST(MulticastCallsTest, JoiningAUnicastAddressIsAnErrorEvent) {
   CmEnd end;
   rdma_cm_id* const id = DatagramId(end);
   sockaddr_storage unicast = testing::LoopbackAddress();

@@ -25,14 +25,14 @@ std::optional<T> Read(const void* value, size_t size) {
   return read;
 }
 
-Error WrongSize() { return Invalid("an option of another size"); }
+Error WrongSize() { return Invalid("the size of the value does not match the option"); }
 
 ErrorOr<void> SetReuse(Id& id, const void* value, size_t size) {
   const auto reuse = Read<int>(value, size);
   if (!reuse) return Fail(WrongSize());
   const bool in_time = id.state == IdState::kIdle;
   if (!in_time && (*reuse == 0 || id.state == IdState::kListen)) {
-    return Fail(Invalid("too late: the id has an address"));
+    return Fail(Invalid("the option must be set before the id has an address"));
   }
   id.options.bind.reuse_address = *reuse != 0;
   return {};
@@ -42,7 +42,7 @@ ErrorOr<void> SetFamilyOnly(Id& id, const void* value, size_t size) {
   const auto only = Read<int>(value, size);
   if (!only) return Fail(WrongSize());
   if (id.state != IdState::kIdle && id.state != IdState::kBound) {
-    return Fail(Invalid("too late: the id has a destination"));
+    return Fail(Invalid("the option must be set before the id has a destination"));
   }
   id.options.bind.own_family_only = *only != 0;
   return {};
@@ -63,24 +63,24 @@ ErrorOr<void> SetOfId(Id& id, int name, const void* value, size_t size) {
     case RDMA_OPTION_ID_ACK_TIMEOUT: {
       const auto timeout = Read<uint8_t>(value, size);
       constexpr uint8_t kTimeoutMax = 31;  // five bits
-      if (!timeout || *timeout > kTimeoutMax) return Fail(Invalid("a timeout is 0 to 31"));
+      if (!timeout || *timeout > kTimeoutMax) return Fail(Invalid("the timeout must be 0 to 31"));
       if (id.qp_type != IBV_QPT_RC && id.qp_type != IBV_QPT_XRC_SEND) {
-        return Fail(Invalid("only connections have a timeout"));
+        return Fail(Invalid("only ids for connections have a timeout"));
       }
       id.options.ack_timeout = *timeout;
       return {};
     }
     default:
-      return Fail(SystemError(ENOSYS, "no such option"));
+      return Fail(SystemError(ENOSYS, "unknown option"));
   }
 }
 
-// Paths that the program has found itself. There is but one, which the routes of the system say, so
-// that they count as good.
+// Resolves the route with path records of the program. The routes of the system determine the only
+// path, so the content of the records is not used.
 ErrorOr<void> SetPath(Id& id, const void* value, size_t size) {
   if (value == nullptr || size == 0 || size % sizeof(ibv_path_data) != 0) return Fail(WrongSize());
   if (id.state != IdState::kAddressResolved) {
-    return Fail(Invalid("rdma_resolve_addr has to be done before, and this once"));
+    return Fail(Invalid("call rdma_resolve_addr first, and set the path only once"));
   }
   if (auto ok = ShowPath(id, MtuOf(id)); !ok) return ok;
   id.state = IdState::kRouteResolved;
@@ -94,7 +94,7 @@ using namespace verbena::rdmacm;  // NOLINT(google-build-using-namespace): the c
 
 int rdma_set_option(rdma_cm_id* id, int level, int name, void* value, size_t size) try {
   if (id == nullptr) return MinusOne(EINVAL);
-  verbena::ErrorOr<void> ok = verbena::Fail(verbena::SystemError(ENOSYS, "no such option"));
+  verbena::ErrorOr<void> ok = verbena::Fail(verbena::SystemError(ENOSYS, "unknown option"));
   if (level == RDMA_OPTION_ID) ok = SetOfId(Cast(id), name, value, size);
   if (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH) ok = SetPath(Cast(id), value, size);
   return ok ? 0 : Failed("rdma_set_option", ok.error());

@@ -45,7 +45,7 @@ TEST(OptionTest, ThePeerGetsTheTimeout) {
   EXPECT_EQ(attributes.timeout, 12);
 }
 
-TEST(OptionTest, TwoIdsMayShareAPortIfBothSaySo) {
+TEST(OptionTest, TwoIdsCanShareAPortWithReuseAddress) {
   CmEnd end;
   rdma_cm_id* const first = end.MakeId();
   rdma_cm_id* const second = end.MakeId();
@@ -57,7 +57,7 @@ TEST(OptionTest, TwoIdsMayShareAPortIfBothSaySo) {
   EXPECT_EQ(rdma_bind_addr(second, AsSockaddr(address)), 0);
 }
 
-TEST(OptionTest, OptionsHaveASizeAndATime) {
+TEST(OptionTest, OptionsAreRefusedWithAWrongSizeOrTooLate) {
   CmEnd end;
   rdma_cm_id* const listener = end.Listen();
   rdma_cm_id* const id = end.MakeId();
@@ -102,7 +102,7 @@ TEST(OptionTest, AGivenPathResolvesTheRoute) {
   EXPECT_EQ(id->route.num_paths, 1);
 }
 
-TEST(OptionTest, EceIsForIdsWithoutQueuePair) {
+TEST(OptionTest, EceIsRefusedWithAQueuePair) {
   CmEnd end;
   rdma_cm_id* const id = end.MakeId();
   ibv_ece ece{.vendor_id = 0x15b3, .options = 1, .comp_mask = 0};

@@ -19,27 +19,27 @@ namespace verbena::rdmacm {
 namespace {
 
 ErrorOr<void> Check(const Id& id, const ibv_qp_init_attr_ex& wish) {
-  if (id.device == nullptr) return Fail(Invalid("the id has no address of a device"));
-  if (id.qp != nullptr) return Fail(Invalid("the id has a queue pair already"));
+  if (id.device == nullptr) return Fail(Invalid("the id is not bound to an address of a device"));
+  if (id.qp != nullptr) return Fail(Invalid("the id already has a queue pair"));
   if (wish.pd != nullptr && wish.pd->context != id.verbs) {
-    return Fail(Invalid("a protection domain of another context"));
+    return Fail(Invalid("the protection domain belongs to another context"));
   }
   const auto is_other = [](const ibv_cq* own, const ibv_cq* given) {
     return own != nullptr && given != nullptr && own != given;
   };
   if (is_other(id.recv_cq, wish.recv_cq) || is_other(id.send_cq, wish.send_cq)) {
-    return Fail(Invalid("the id has another completion queue"));
+    return Fail(Invalid("the id already has another completion queue"));
   }
   return {};
 }
 
-// As large as a gather list, which it takes the place of in a work request. Programs that were
-// written with adapters that grant this send inline without asking for room: rdma_xclient does.
+// As large as the gather list that it replaces in a work request. Some programs (rdma_xclient) send
+// inline without a request for inline room, because other adapters grant this much.
 uint32_t InlineMin(const ibv_qp_cap& cap) {
   return std::min<uint32_t>(cap.max_send_sge, kSgesMax) * uint32_t{sizeof(ibv_sge)};
 }
 
-// Fills in what the creator leaves to the id.
+// Fills in what the caller leaves to the id: protection domain, XRC domain, queues.
 ErrorOr<void> Complete(Id& id, ibv_qp_init_attr_ex& wish) {
   wish.cap.max_inline_data = std::max(wish.cap.max_inline_data, InlineMin(wish.cap));
   if (wish.pd == nullptr) wish.pd = id.pd;
@@ -47,7 +47,7 @@ ErrorOr<void> Complete(Id& id, ibv_qp_init_attr_ex& wish) {
   if (id.qp_type == IBV_QPT_XRC_RECV &&
       ((wish.comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0 || wish.xrcd == nullptr)) {
     wish.xrcd = id.device->xrcd();
-    if (wish.xrcd == nullptr) return Fail(SystemError("no XRC domain"));
+    if (wish.xrcd == nullptr) return Fail(SystemError("cannot open the XRC domain"));
     wish.comp_mask |= IBV_QP_INIT_ATTR_XRCD;
   }
   const auto depth = [](const ibv_cq* given, const ibv_cq* own, uint32_t wanted) {
@@ -69,7 +69,7 @@ ErrorOr<void> CreateQp(Id& id, ibv_qp_init_attr_ex& wish) {
   if (auto ok = Check(id, wish); !ok) return ok;
   if (auto ok = Complete(id, wish); !ok) return ok;
   ibv_qp* const qp = ibv_create_qp_ex(id.verbs, &wish);
-  auto ready = qp != nullptr ? Prepare(id, *qp) : Fail(SystemError("no queue pair"));
+  auto ready = qp != nullptr ? Prepare(id, *qp) : Fail(SystemError("cannot create the queue pair"));
   if (!ready) {
     if (qp != nullptr) ibv_destroy_qp(qp);
     DestroyCompletionQueues(id);
@@ -120,7 +120,7 @@ void rdma_destroy_qp(rdma_cm_id* id) try {
   if (id == nullptr || id->qp == nullptr) return;
   Id& own = Cast(id);
   {
-    // A member of a group could not be destroyed.
+    // A queue pair that is attached to a group could not be destroyed.
     const verbena::MutexLock lock(own.mutex);
     for (const auto& group : own.groups) Detach(own, *group);
   }

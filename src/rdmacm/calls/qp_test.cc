@@ -21,7 +21,7 @@ rdma_cm_id* BoundId(CmEnd& end, rdma_port_space space = RDMA_PS_TCP) {
   return id;
 }
 
-TEST(QpCallsTest, AConnectedOneWaitsForItsPeer) {
+TEST(QpCallsTest, AConnectedQueuePairIsInInit) {
   CmEnd end;
   rdma_cm_id* const id = BoundId(end);
   MakeQp(id);
@@ -34,10 +34,10 @@ TEST(QpCallsTest, AConnectedOneWaitsForItsPeer) {
   EXPECT_EQ(id->qp, nullptr);
   EXPECT_EQ(id->send_cq, nullptr);
   EXPECT_EQ(id->recv_cq_channel, nullptr);
-  MakeQp(id);  // once more
+  MakeQp(id);  // a second time
 }
 
-TEST(QpCallsTest, InlineDataHasTheRoomOfAGatherList) {
+TEST(QpCallsTest, InlineDataHasTheSizeOfAGatherList) {
   CmEnd end;
   rdma_cm_id* const id = BoundId(end);
   ibv_qp_init_attr wish = QpWish();
@@ -45,14 +45,14 @@ TEST(QpCallsTest, InlineDataHasTheRoomOfAGatherList) {
   EXPECT_GE(wish.cap.max_inline_data, sizeof(ibv_sge));
 }
 
-TEST(QpCallsTest, ADatagramOneIsReady) {
+TEST(QpCallsTest, ADatagramQueuePairIsReadyToSend) {
   CmEnd end;
   rdma_cm_id* const id = BoundId(end, RDMA_PS_UDP);
   MakeQp(id);
   EXPECT_EQ(id->qp->state, IBV_QPS_RTS);
 }
 
-TEST(QpCallsTest, QueuesOfTheProgramStayThoseOfTheProgram) {
+TEST(QpCallsTest, QueuesOfTheProgramAreNotDestroyed) {
   CmEnd end;
   rdma_cm_id* const id = BoundId(end);
   ibv_cq* const cq = ibv_create_cq(id->verbs, 16, nullptr, nullptr, 0);
@@ -67,7 +67,7 @@ TEST(QpCallsTest, QueuesOfTheProgramStayThoseOfTheProgram) {
   EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
-TEST(QpCallsTest, AnIdHasOneAndNeedsADevice) {
+TEST(QpCallsTest, AnIdHasAtMostOneQueuePairAndNeedsADevice) {
   CmEnd end;
   rdma_cm_id* const idle = end.MakeId();
   ibv_qp_init_attr wish = QpWish();
@@ -79,7 +79,7 @@ TEST(QpCallsTest, AnIdHasOneAndNeedsADevice) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST(QpCallsTest, WhatCannotBeMadeLeavesNothing) {
+TEST(QpCallsTest, AFailedCreationLeavesNothingBehind) {
   CmEnd end;
   rdma_cm_id* const id = BoundId(end);
   ibv_qp_init_attr wish = QpWish();
@@ -90,7 +90,7 @@ TEST(QpCallsTest, WhatCannotBeMadeLeavesNothing) {
   EXPECT_EQ(id->send_cq, nullptr);
 }
 
-TEST(QpCallsTest, ExtendedOnesHaveTheirOperations) {
+TEST(QpCallsTest, ExtendedQueuePairsHaveTheirOperations) {
   CmEnd end;
   rdma_cm_id* const id = BoundId(end);
   ibv_qp_init_attr_ex wish{};
@@ -103,7 +103,7 @@ TEST(QpCallsTest, ExtendedOnesHaveTheirOperations) {
   EXPECT_EQ(wish.pd, id->pd);
 }
 
-TEST(QpCallsTest, AttributesBeforeThereIsAPeer) {
+TEST(QpCallsTest, AttributesWithoutAPeerAreThoseOfInit) {
   CmEnd end;
   rdma_cm_id* const id = BoundId(end);
   ibv_qp_attr attributes{};

@@ -14,12 +14,12 @@
 namespace verbena::rdmacm {
 namespace {
 
-// Of XRC it has a domain and a completion queue of its own; the id has both if the creator gives
-// none.
+// An XRC SRQ has its own domain and completion queue; the id provides those that the caller does
+// not give.
 ErrorOr<void> CompleteXrc(Id& id, ibv_srq_init_attr_ex& wish) {
   if ((wish.comp_mask & IBV_SRQ_INIT_ATTR_XRCD) == 0 || wish.xrcd == nullptr) {
     wish.xrcd = id.device->xrcd();
-    if (wish.xrcd == nullptr) return Fail(SystemError("no XRC domain"));
+    if (wish.xrcd == nullptr) return Fail(SystemError("cannot open the XRC domain"));
   }
   if ((wish.comp_mask & IBV_SRQ_INIT_ATTR_CQ) == 0 || wish.cq == nullptr) {
     if (auto ok = CreateCompletionQueues(id, 0, wish.attr.max_wr); !ok) return ok;
@@ -30,9 +30,9 @@ ErrorOr<void> CompleteXrc(Id& id, ibv_srq_init_attr_ex& wish) {
 }
 
 ErrorOr<void> CreateSrq(Id& id, ibv_srq_init_attr_ex& wish) {
-  if (id.device == nullptr) return Fail(Invalid("the id has no address of a device"));
+  if (id.device == nullptr) return Fail(Invalid("the id is not bound to an address of a device"));
   if ((wish.comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0) {
-    return Fail(Invalid("the type of the queue is missing"));
+    return Fail(Invalid("comp_mask lacks IBV_SRQ_INIT_ATTR_TYPE"));
   }
   if ((wish.comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || wish.pd == nullptr) {
     wish.pd = id.pd;
@@ -43,7 +43,7 @@ ErrorOr<void> CreateSrq(Id& id, ibv_srq_init_attr_ex& wish) {
   }
   ibv_srq* const srq = ibv_create_srq_ex(id.verbs, &wish);
   if (srq == nullptr) {
-    const Error error = SystemError("no shared receive queue");
+    const Error error = SystemError("cannot create the shared receive queue");
     DestroyCompletionQueues(id);
     return Fail(error);
   }

@@ -31,7 +31,7 @@ rdma_cm_id* XrcReceiver() {
   return id;
 }
 
-TEST(SrqCallsTest, TheQueuePairOfTheIdUsesIt) {
+TEST(SrqCallsTest, TheQueuePairOfTheIdUsesTheSrq) {
   CmEnd end;
   rdma_cm_id* const id = end.MakeId();
   sockaddr_storage address = testing::LoopbackAddress();
@@ -47,7 +47,7 @@ TEST(SrqCallsTest, TheQueuePairOfTheIdUsesIt) {
   EXPECT_EQ(id->srq, nullptr);
 }
 
-TEST(SrqCallsTest, OfXrcItHasACompletionQueueAndADomain) {
+TEST(SrqCallsTest, AnXrcSrqHasACompletionQueueAndADomain) {
   rdma_cm_id* const id = XrcReceiver();
   ibv_srq_init_attr wish{};
   wish.attr = {.max_wr = 8, .max_sge = 1, .srq_limit = 0};
@@ -58,7 +58,7 @@ TEST(SrqCallsTest, OfXrcItHasACompletionQueueAndADomain) {
   rdma_destroy_ep(id);
 }
 
-TEST(SrqCallsTest, ItNeedsATypeAndADevice) {
+TEST(SrqCallsTest, AnSrqNeedsATypeAndADevice) {
   CmEnd end;
   rdma_cm_id* const idle = end.MakeId();
   ibv_srq_init_attr wish{};
@@ -70,7 +70,7 @@ TEST(SrqCallsTest, ItNeedsATypeAndADevice) {
   ibv_srq_init_attr_ex extended{};
   EXPECT_EQ(rdma_create_srq_ex(id, &extended), -1);
   EXPECT_EQ(errno, EINVAL);
-  rdma_destroy_srq(id);  // there is none
+  rdma_destroy_srq(id);  // the id has none
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace verbena::rdmacm {
 
-// By its family; 0 if there is none, or if it is neither IPv4 nor IPv6.
+// The length for its family; 0 if the pointer is null or the family is neither IPv4 nor IPv6.
 [[nodiscard]] socklen_t LengthOf(const sockaddr* address);
 
 // REQUIRES: LengthOf is not 0. 0.0.0.0 becomes ::ffff:0.0.0.0, so that it stays an IPv4 address.
@@ -20,7 +20,7 @@ namespace verbena::rdmacm {
 // An IPv4 address becomes a sockaddr_in, any other a sockaddr_in6.
 void Store(const CmAddress& address, sockaddr_storage& to);
 
-// In network byte order; 0 unless it is IPv4 or IPv6.
+// In network byte order; 0 if the family is neither IPv4 nor IPv6.
 [[nodiscard]] in_port_t PortOf(const sockaddr& address);
 
 [[nodiscard]] IpAddress WildcardOf(sa_family_t family);

@@ -17,7 +17,7 @@ CmAddress Address(const char* text, uint16_t port, uint32_t interface = 0) {
   return {.ip = *ParseIpAddress(text), .port = port, .interface = interface};
 }
 
-TEST(AddressTest, BothFamiliesSurviveTheWayThereAndBack) {
+TEST(AddressTest, BothFamiliesSurviveARoundTrip) {
   for (const CmAddress& address :
        {Address("10.0.0.1", 7174), Address("fd00::1", 1), Address("fe80::1", 65535, 3)}) {
     sockaddr_storage stored{};
@@ -50,7 +50,7 @@ TEST(AddressTest, OtherFamiliesHaveNoLengthAndNoPort) {
   EXPECT_EQ(PortOf(AsSockaddr(other)), 0);
 }
 
-TEST(AddressTest, AScopeCountsForLinkLocalAddressesOnly) {
+TEST(AddressTest, OnlyLinkLocalAddressesHaveAScope) {
   sockaddr_storage stored{};
   Store(Address("fd00::1", 1), stored);
   reinterpret_cast<sockaddr_in6&>(stored).sin6_scope_id = 9;

@@ -18,7 +18,7 @@ int Complete(Id& id) {
   AcknowledgeKept(id);
   if (const int failed = rdma_get_cm_event(id.channel, &id.event); failed != 0) return failed;
   if (id.event->status == 0) return 0;
-  // The reason of a rejection is no error number.
+  // A rejection has a reason code instead of an error number.
   return MinusOne(id.event->event == RDMA_CM_EVENT_REJECTED ? ECONNREFUSED
                                                             : std::abs(id.event->status));
 }

@@ -8,12 +8,12 @@
 
 namespace verbena::rdmacm {
 
-// The end of a call on an id: on a synchronous one it waits for the event of the call, keeps that
-// in rdma_cm_id::event, and returns -1 if the event says that the call failed. On others it returns
-// 0 at once.
+// Ends a call on an id. For a synchronous id, waits for the event of the call, keeps it in
+// rdma_cm_id::event, and returns -1 if the event reports a failure. For other ids, returns 0 at
+// once.
 [[nodiscard]] int Complete(Id& id);
 
-// Acknowledges the event that a synchronous id keeps, if there is one.
+// Acknowledges the event that a synchronous id keeps, if any.
 void AcknowledgeKept(Id& id);
 
 }  // namespace verbena::rdmacm

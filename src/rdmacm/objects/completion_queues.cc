@@ -16,7 +16,7 @@ bool Create(Id& id, uint32_t depth, ibv_comp_channel*& channel, ibv_cq*& queue) 
 }
 
 void Destroy(ibv_comp_channel*& channel, ibv_cq*& queue) {
-  if (channel == nullptr) return;  // the queue is not ours
+  if (channel == nullptr) return;  // the program's own queue
   if (queue != nullptr) ibv_destroy_cq(queue);
   ibv_destroy_comp_channel(channel);
   queue = nullptr;
@@ -30,7 +30,7 @@ ErrorOr<void> CreateCompletionQueues(Id& id, uint32_t send_depth, uint32_t recei
       Create(id, send_depth, id.send_cq_channel, id.send_cq)) {
     return {};
   }
-  const Error error = SystemError("no completion queue for the id");
+  const Error error = SystemError("cannot create a completion queue for the id");
   DestroyCompletionQueues(id);
   return Fail(error);
 }

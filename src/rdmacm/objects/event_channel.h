@@ -11,15 +11,15 @@
 
 namespace verbena::rdmacm {
 
-// An event channel: the C structure, and the channel of the connection manager whose file it shows.
-// Owned by the program, or by an id that is synchronous.
+// An event channel: the C structure, and the channel of the connection manager, whose descriptor
+// the program sees. Owned by the program, or by a synchronous id.
 struct EventChannel : rdma_event_channel {
   [[nodiscard]] static ErrorOr<std::unique_ptr<EventChannel>> Create();
 
   CmChannel handle;
   pid_t process = getpid();
 
-  // A child that was forked gets no events: those of its parent are not for it.
+  // A forked child gets no events: they belong to its parent.
   [[nodiscard]] bool is_forked() const { return process != getpid(); }
 };
 

@@ -9,9 +9,9 @@
 
 namespace verbena::rdmacm {
 
-// The events of an id that rdma_get_cm_event has handed out, and those that the program has
-// acknowledged. Destroying the id waits until the two are equal, because a thread that was handed
-// an event holds a pointer to the id.
+// Counts the events of an id that rdma_get_cm_event returned, and those that the program has
+// acknowledged. Destroying the id waits until the two are equal, because a thread with an
+// unacknowledged event has a pointer to the id.
 //
 // Thread rule: any thread.
 class EventCount {

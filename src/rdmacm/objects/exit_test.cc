@@ -11,7 +11,7 @@
 namespace verbena::rdmacm {
 namespace {
 
-TEST(ExitTest, APeerHearsOfTheEndOfAProcess) {
+TEST(ExitTest, ThePeerGetsADisconnectEventWhenAProcessExits) {
   testing::CmEnd server;
   rdma_cm_id* const listener = server.Listen();
   const pid_t child = fork();

@@ -63,9 +63,9 @@ void Withdraw(Id& id) {
 
 namespace {
 
-// At the end of the process. A kernel closes the ids of a process that ends; here the process
-// itself notifies its peers, which would else wait for answers until their patience is over. Other
-// threads may still use the ids: these stay, and only their connections end.
+// Runs at the end of the process. The kernel would close the ids of a process that exits; here the
+// process itself notifies its peers, which would otherwise wait until their retries end. Other
+// threads may still use the ids, so the ids stay, and only their connections end.
 __attribute__((destructor)) void DisconnectAll() {
   TheIdTable().ForEach([](Id& id) {
     if (id.state == IdState::kConnect) static_cast<void>(id.handle.Disconnect());

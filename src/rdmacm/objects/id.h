@@ -39,46 +39,47 @@ struct Group {
   bool is_attached = false;
 };
 
-// An event that the library itself makes, in contrast to those of the connection manager.
+// An event that this library makes itself, not the connection manager.
 struct PostedEvent {
   rdma_cm_event_type type = {};
   int status = 0;
   std::shared_ptr<Group> group = nullptr;  // of a multicast event
 };
 
-// What rdma_set_option sets.
+// The values of rdma_set_option.
 struct IdOptions {
   uint8_t type_of_service = 0;
   std::optional<uint8_t> ack_timeout = std::nullopt;
   CmBindOptions bind = {};
 };
 
-// What the attributes of a connected queue pair are made from.
+// The values that the attributes of a connected queue pair are derived from.
 struct Agreement {
-  Psn own_psn = {};   // at which the peer begins to send
-  Psn peer_psn = {};  // at which we begin
+  Psn own_psn = {};   // first PSN of the peer
+  Psn peer_psn = {};  // first PSN of this side
   QpNumber peer_qp = {};
-  uint8_t responder_resources = 0;  // what we serve
+  uint8_t responder_resources = 0;  // reads and atomics that this side serves
   uint8_t initiator_depth = 0;
   uint8_t retry_count = 7;
   uint8_t rnr_retry_count = 7;
+  uint8_t peer_rnr_retry_count = 0;  // what we ask of the peer; 0 until that is known
   uint8_t ack_timeout = 0;
   PathMtu mtu = PathMtu::k1024;
 };
 
-// An id: the C structure of librdmacm, followed by what the program does not see. Cast gets from
-// the one to the other.
+// An id: the C structure of librdmacm, followed by members that the program does not see. Cast
+// converts one to the other.
 //
 // Owned by the program, from the call that creates it to rdma_destroy_id. Thread rule of librdmacm:
-// any thread, but none while another destroys it; calls that change the state of one id come one
-// after the other.
+// any thread, except while another destroys the id; calls that change the state of one id must not
+// run concurrently.
 struct Id : rdma_cm_id {
   Id(rdma_event_channel* its_channel, void* its_context, rdma_port_space space, ibv_qp_type type);
   Id(const Id&) = delete;
   Id& operator=(const Id&) = delete;
   ~Id();
 
-  // What events of this id carry. From Withdraw on, events of this id are dropped.
+  // The key that events of this id carry. After Withdraw, events of this id are dropped.
   const IdKey key;
   EventCount events;
 
@@ -89,10 +90,10 @@ struct Id : rdma_cm_id {
   SharedDevice* device = nullptr;  // null until the id has an address of the device
   std::atomic<IdState> state = IdState::kIdle;
   IdOptions options = {};
-  std::optional<Agreement> agreement = std::nullopt;  // once the peer's parameters are known
+  std::optional<Agreement> agreement = std::nullopt;  // set when the peer's parameters are known
   uint8_t responder_resources = 0;                    // of rdma_connect, or of the request
   uint8_t initiator_depth = 0;
-  std::vector<std::byte> connect_data = {};  // of rdma_create_ep: before the private data
+  std::vector<std::byte> connect_data = {};  // of rdma_create_ep: sent before the private data
   std::optional<ibv_qp_init_attr> qp_template = std::nullopt;  // for rdma_get_request
   ibv_ece local_ece = {};
   ibv_ece remote_ece = {};
@@ -107,17 +108,17 @@ struct Id : rdma_cm_id {
 
 [[nodiscard]] inline bool IsDatagram(const Id& id) { return id.qp_type == IBV_QPT_UD; }
 
-// An id without address and connection. `channel` null: a synchronous one.
+// Makes an id without address and connection. A null `channel` makes it synchronous.
 [[nodiscard]] ErrorOr<std::unique_ptr<Id>> MakeId(rdma_event_channel* channel, void* context,
                                                   rdma_port_space space, ibv_qp_type type);
 
-// The device, from now on that of the id, shown to the program.
+// Opens the shared device for the id, and shows it to the program.
 [[nodiscard]] ErrorOr<void> AttachDevice(Id& id);
 
-// Adds an event behind those that wait for the id.
+// Adds an event after those already in the channel.
 [[nodiscard]] ErrorOr<void> PostEvent(Id& id, PostedEvent event);
 
-// Ends the id in the adapter: no event of it is handed out any more.
+// Removes the id from the adapter: no event of it is returned any more.
 void Withdraw(Id& id);
 
 }  // namespace verbena::rdmacm

@@ -10,14 +10,14 @@ namespace verbena::rdmacm {
 
 struct Id;
 
-// What events of the connection manager carry instead of a pointer: an event that was taken from
-// its channel just before its id was destroyed finds no id any more. Never used twice.
+// Events of the connection manager carry this key instead of a pointer: if an event is taken from
+// its channel just before its id is destroyed, no id is found. Never reused.
 using IdKey = StrongId<struct IdKeyTag, uint64_t>;
 
 [[nodiscard]] inline void* ToUser(IdKey key) { return reinterpret_cast<void*>(key.value()); }
 [[nodiscard]] inline IdKey FromUser(void* user) { return IdKey{reinterpret_cast<uintptr_t>(user)}; }
 
-// The ids of this process by key. Bounded by the memory of the program, which creates them.
+// The ids of this process by key. Bounded only by the program, which creates them.
 //
 // Thread rule: any thread.
 class IdTable {
@@ -25,7 +25,7 @@ class IdTable {
   [[nodiscard]] IdKey Add(Id& id);
   void Remove(IdKey key);
 
-  // Calls `use` with the id, which is not removed meanwhile. False if there is none.
+  // Calls `use` with the id, which cannot be removed meanwhile. False if there is none.
   template <class Use>
   bool With(IdKey key, Use&& use) {
     const MutexLock lock(mutex_);
@@ -35,7 +35,7 @@ class IdTable {
     return true;
   }
 
-  // Calls `use` with each id; none is removed meanwhile.
+  // Calls `use` with each id. No id can be removed meanwhile.
   template <class Use>
   void ForEach(Use&& use) {
     const MutexLock lock(mutex_);

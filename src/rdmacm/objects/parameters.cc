@@ -48,16 +48,20 @@ std::span<const std::byte> BytesOf(const void* data, uint8_t size) {
 }
 
 ErrorOr<void> CheckParameters(const Id& id, const rdma_conn_param* given) {
-  if (id.device == nullptr) return Fail(ibverbs::Invalid("the id has no address of a device"));
+  if (id.device == nullptr)
+    return Fail(ibverbs::Invalid("the id is not bound to an address of a device"));
   if (given == nullptr) {
     if (id.qp != nullptr || IsDatagram(id)) return {};
-    return Fail(ibverbs::Invalid("without parameters the id needs a queue pair"));
+    return Fail(
+        ibverbs::Invalid("the id has no queue pair: pass the number of one in the parameters"));
   }
   const auto fits = [](uint8_t wanted, uint8_t max) { return Limit(wanted, max) <= max; };
   if (id.ps == RDMA_PS_TCP &&
       (!fits(given->responder_resources, id.device->responder_resources_max()) ||
        !fits(given->initiator_depth, id.device->initiator_depth_max()))) {
-    return Fail(ibverbs::Invalid("more reads at a time than ibv_query_device says"));
+    return Fail(
+        ibverbs::Invalid("responder_resources or initiator_depth exceeds the limit of the device "
+                         "(ibv_query_device)"));
   }
   return {};
 }

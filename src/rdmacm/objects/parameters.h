@@ -10,27 +10,27 @@
 #include "verbena/cm_event.h"
 #include "verbena/error.h"
 
-// What a program says of its end of a connection, and what is sent of it.
+// The connection parameters of a program, and how they are sent.
 
 namespace verbena::rdmacm {
 
-// How much private data each message of the connection manager has room for. The first two begin
-// with the addresses of both ends (IBA A11).
+// The room for private data in each message of the connection manager. The first two begin with the
+// addresses of both ends (IBA A11).
 inline constexpr size_t kRequestDataMax = 56;
 inline constexpr size_t kSidrRequestDataMax = 180;
 inline constexpr size_t kReplyDataMax = 196;
 inline constexpr size_t kSidrReplyDataMax = 136;
 inline constexpr size_t kRejectDataMax = 148;
 
-// Fails with kInvalid if it is longer than `max`.
+// Fails with kInvalid if `bytes` is longer than `max`.
 [[nodiscard]] ErrorOr<CmPrivateData> PrivateData(std::span<const std::byte> bytes, size_t max);
 [[nodiscard]] std::span<const std::byte> BytesOf(const void* data, uint8_t size);
 
-// Whether the limits of reads are those of the device at most, and there is a queue pair or a
-// number of one.
+// Fails if the read limits exceed those of the device, or if there is neither a queue pair nor a
+// queue pair number.
 [[nodiscard]] ErrorOr<void> CheckParameters(const Id& id, const rdma_conn_param* given);
 
-// The limit that a parameter names: RDMA_MAX_RESP_RES and RDMA_MAX_INIT_DEPTH are `max`.
+// The limit that a parameter stands for: RDMA_MAX_RESP_RES and RDMA_MAX_INIT_DEPTH stand for `max`.
 [[nodiscard]] constexpr uint8_t Limit(uint8_t wanted, uint8_t max) {
   return wanted == RDMA_MAX_RESP_RES ? max : wanted;
 }

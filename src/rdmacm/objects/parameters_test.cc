@@ -67,7 +67,7 @@ TEST(ParametersTest, RetriesHaveThreeBits) {
   EXPECT_EQ(parameters.service, CmService::kRc);
 }
 
-TEST(ParametersTest, TheServiceIsThatOfTheQueuePair) {
+TEST(ParametersTest, TheServiceFollowsFromTheQueuePair) {
   EXPECT_EQ(ParametersOf(World(RDMA_PS_UDP, IBV_QPT_UD).id, nullptr).service, CmService::kUd);
   EXPECT_EQ(ParametersOf(World(RDMA_PS_IB, IBV_QPT_UC).id, nullptr).service, CmService::kUc);
   EXPECT_EQ(ParametersOf(World(RDMA_PS_IB, IBV_QPT_XRC_SEND).id, nullptr).service, CmService::kXrc);

@@ -62,9 +62,9 @@ PathMtu MtuOf(const Id& id) {
 
 ErrorOr<void> ShowPath(Id& id, PathMtu mtu) {
   constexpr uint8_t kExactly = 2;
-  constexpr uint8_t kLifeTime = 16;  // 4.096 us << it: what Linux assumes of a RoCE network
+  constexpr uint8_t kLifeTime = 16;  // the exponent of 4.096 us that Linux assumes for RoCE
   auto* const record = static_cast<ibv_sa_path_rec*>(std::calloc(1, sizeof(ibv_sa_path_rec)));
-  if (record == nullptr) return Fail(SystemError(ENOMEM, "no memory for a path record"));
+  if (record == nullptr) return Fail(SystemError(ENOMEM, "out of memory for a path record"));
   record->sgid = id.route.addr.addr.ibaddr.sgid;
   record->dgid = id.route.addr.addr.ibaddr.dgid;
   record->hop_limit = kHopLimit;

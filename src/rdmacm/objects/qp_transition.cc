@@ -10,10 +10,19 @@ namespace {
 
 using ibverbs::Invalid;
 
-// Which attributes a transition takes, by the type of the queue pair. XRC has two halves: the
-// sender's retries, and the receiver answers.
+// Which attributes a transition has depends on the type of the queue pair. With XRC, only the
+// sending half retries, and only the receiving half responds.
 bool Retries(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND; }
 bool Answers(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV; }
+
+// The kernel's connection manager leaves the timer of RNR NAKs at 0, the longest: 655 ms. Here a
+// peer that is not Verbena also waits for it whenever a page of the program's memory is absent. So
+// a peer that retries for ever waits 0.64 ms at a time; one that retries a few times needs the long
+// timer to be patient.
+uint8_t MinRnrTimer(const Agreement& agreement) {
+  constexpr uint8_t kForEver = 7, kLongest = 0, kShort = 12;
+  return agreement.peer_rnr_retry_count == kForEver ? kShort : kLongest;
+}
 
 QpTransition ToInit(const Id& id) {
   QpTransition change{.mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT};
@@ -25,7 +34,7 @@ QpTransition ToInit(const Id& id) {
     return change;
   }
   change.mask |= IBV_QP_ACCESS_FLAGS;
-  if (!id.agreement) return change;  // nothing may be accessed before there is a peer
+  if (!id.agreement) return change;  // no remote access before there is a peer
   change.attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
   if (id.agreement->responder_resources > 0) {
     change.attributes.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -47,6 +56,7 @@ ErrorOr<QpTransition> ToRtr(const Id& id) {
   if (Answers(id.qp_type)) {
     change.mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     out.max_dest_rd_atomic = id.agreement->responder_resources;
+    out.min_rnr_timer = MinRnrTimer(*id.agreement);
   }
   return change;
 }
@@ -72,7 +82,7 @@ QpTransition ToRts(const Id& id) {
 ErrorOr<void> Modify(ibv_qp& qp, QpTransition change) {
   const int error = ibv_modify_qp(&qp, &change.attributes, change.mask);
   if (error == 0) return {};
-  return Fail(SystemError(error, "the queue pair does not change its state"));
+  return Fail(SystemError(error, "cannot change the state of the queue pair"));
 }
 
 ErrorOr<void> ModifyTo(const Id& id, ibv_qp& qp, ibv_qp_state state) {
@@ -90,7 +100,7 @@ QpTransition OnlyState(ibv_qp_state state) {
 }  // namespace
 
 ErrorOr<QpTransition> ChangeTo(const Id& id, ibv_qp_state state) {
-  if (id.device == nullptr) return Fail(Invalid("the id has no address of a device"));
+  if (id.device == nullptr) return Fail(Invalid("the id is not bound to an address of a device"));
   if (state == IBV_QPS_INIT) return ToInit(id);
   if (IsDatagram(id)) {
     QpTransition change = OnlyState(state);
@@ -100,7 +110,7 @@ ErrorOr<QpTransition> ChangeTo(const Id& id, ibv_qp_state state) {
     if (!id.agreement) return Fail(Invalid("the id has no peer yet"));
     return state == IBV_QPS_RTR ? ToRtr(id) : ToRts(id);
   }
-  return Fail(Invalid("the states are IBV_QPS_INIT, IBV_QPS_RTR and IBV_QPS_RTS"));
+  return Fail(Invalid("the state must be IBV_QPS_INIT, IBV_QPS_RTR or IBV_QPS_RTS"));
 }
 
 ErrorOr<void> Prepare(const Id& id, ibv_qp& qp) {
@@ -112,7 +122,7 @@ ErrorOr<void> Prepare(const Id& id, ibv_qp& qp) {
 
 ErrorOr<void> MakeReady(const Id& id, const ReadLimits& limits) {
   if (id.qp == nullptr) return {};
-  // Once more to INIT: what the peer may access was not known before.
+  // To INIT a second time: the access rights of the peer were not known before.
   if (const auto ok = ModifyTo(id, *id.qp, IBV_QPS_INIT); !ok) return ok;
   auto change = ChangeTo(id, IBV_QPS_RTR);
   if (!change) return Fail(change.error());

@@ -7,7 +7,7 @@
 #include "rdmacm/objects/id.h"
 #include "verbena/error.h"
 
-// The attributes that take the queue pair of an id from one state to the next.
+// The attributes that move the queue pair of an id from one state to the next.
 
 namespace verbena::rdmacm {
 
@@ -16,10 +16,10 @@ struct QpTransition {
   int mask = 0;  // IBV_QP_*
 };
 
-// For INIT, RTR and RTS. Fails if the connection has not come so far.
+// For INIT, RTR and RTS. Fails if the connection has not progressed far enough.
 [[nodiscard]] ErrorOr<QpTransition> ChangeTo(const Id& id, ibv_qp_state state);
 
-// From RESET to where rdma_create_qp leaves a queue pair: INIT, or RTS for datagrams.
+// From RESET to the state in which rdma_create_qp leaves a queue pair: INIT, or RTS for datagrams.
 [[nodiscard]] ErrorOr<void> Prepare(const Id& id, ibv_qp& qp);
 
 // The limits of reads and atomics of a connection.
@@ -28,10 +28,10 @@ struct ReadLimits {
   uint8_t initiator_depth = 0;
 };
 
-// From INIT over RTR to RTS. Nothing happens if the id has no queue pair.
+// From INIT through RTR to RTS. No effect if the id has no queue pair.
 [[nodiscard]] ErrorOr<void> MakeReady(const Id& id, const ReadLimits& limits);
 
-// Nothing happens if the id has no queue pair.
+// No effect if the id has no queue pair.
 [[nodiscard]] ErrorOr<void> MoveToError(const Id& id);
 
 }  // namespace verbena::rdmacm

@@ -7,7 +7,7 @@
 namespace verbena::rdmacm {
 namespace {
 
-// An id whose connection is agreed on, on 127.0.0.1.
+// An id on 127.0.0.1 whose connection parameters are agreed.
 struct AgreedId {
   explicit AgreedId(ibv_qp_type type) : id(&channel, nullptr, RDMA_PS_TCP, type) {
     EXPECT_TRUE(AttachDevice(id));
@@ -34,7 +34,7 @@ constexpr int kRts = IBV_QP_STATE | IBV_QP_SQ_PSN;
 constexpr int kOfReceiver = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 constexpr int kOfSender = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
-TEST(QpTransitionTest, TheMaskIsThatOfTheType) {
+TEST(QpTransitionTest, TheMaskDependsOnTheType) {
   const struct {
     ibv_qp_type type;
     int rtr, rts;
@@ -51,7 +51,7 @@ TEST(QpTransitionTest, TheMaskIsThatOfTheType) {
   }
 }
 
-TEST(QpTransitionTest, TheValuesAreThoseOfTheAgreement) {
+TEST(QpTransitionTest, TheValuesAreThoseOfTheConnection) {
   const AgreedId agreed(IBV_QPT_RC);
   const auto init = ChangeTo(agreed.id, IBV_QPS_INIT);
   EXPECT_EQ(init->attributes.qp_access_flags,
@@ -72,7 +72,16 @@ TEST(QpTransitionTest, TheValuesAreThoseOfTheAgreement) {
   EXPECT_EQ(rts->attributes.timeout, 8);
 }
 
-TEST(QpTransitionTest, APeerThatReadsNothingMayReadNothing) {
+TEST(QpTransitionTest, OnlyAPeerWithInfiniteRnrRetriesGetsAShortTimer) {
+  AgreedId agreed(IBV_QPT_RC);
+  EXPECT_EQ(ChangeTo(agreed.id, IBV_QPS_RTR)->attributes.min_rnr_timer, 0);  // 655 ms
+  agreed.id.agreement->peer_rnr_retry_count = 6;
+  EXPECT_EQ(ChangeTo(agreed.id, IBV_QPS_RTR)->attributes.min_rnr_timer, 0);
+  agreed.id.agreement->peer_rnr_retry_count = 7;
+  EXPECT_EQ(ChangeTo(agreed.id, IBV_QPS_RTR)->attributes.min_rnr_timer, 12);  // 0.64 ms
+}
+
+TEST(QpTransitionTest, APeerWithoutReadsGetsNoReadAccess) {
   AgreedId agreed(IBV_QPT_RC);
   agreed.id.agreement->responder_resources = 0;
   EXPECT_EQ(ChangeTo(agreed.id, IBV_QPS_INIT)->attributes.qp_access_flags,

@@ -8,8 +8,8 @@
 
 namespace verbena::rdmacm {
 
-// Where the packets of a new connection begin: not where those of an earlier one were, which may
-// still be on their way.
+// The first PSN of a new connection: random, because packets of an earlier connection may still be
+// in the network.
 [[nodiscard]] inline Psn RandomPsn() {
   uint32_t value = 0;
   static_cast<void>(getrandom(&value, sizeof value, 0));

@@ -20,7 +20,7 @@ void Set(ReportedEvent& event, rdma_cm_event_type type, int status = 0) {
   event.status = status;
 }
 
-// `param` is either of the two kinds of parameters.
+// `param` is one of the two structures of parameters.
 void CopyPrivateData(const CmPrivateData& from, ReportedEvent& event, auto& param) {
   if (from.size == 0) return;
   event.private_data = from.bytes;
@@ -28,8 +28,8 @@ void CopyPrivateData(const CmPrivateData& from, ReportedEvent& event, auto& para
   param.private_data_len = from.size;
 }
 
-// The program is told of the peer's limits as its own: what the peer serves, it may have
-// outstanding.
+// The program sees the peer's limits from its own side: what the peer serves is what the program
+// may have outstanding.
 void CopyConnection(const ConnectionParameters& peer, ReportedEvent& event) {
   rdma_conn_param& param = event.param.conn;
   CopyPrivateData(peer.private_data, event, param);
@@ -55,8 +55,8 @@ bool OnRequest(const CmEvent& from, ReportedEvent& event) {
   return taken.has_value();
 }
 
-// With a queue pair of the id, the connection is finished here; else the program does so, and calls
-// rdma_establish.
+// If the id has a queue pair, the connection is completed here; otherwise the program does so and
+// calls rdma_establish.
 void OnResponse(const CmEvent& from, ReportedEvent& event) {
   Id& id = *event.counted;
   const ConnectionParameters& peer = from.peer;
@@ -133,7 +133,7 @@ bool OnPosted(ReportedEvent& event) {
   return true;
 }
 
-// Whether the program gets to see it.
+// False if the program does not get the event.
 bool Fill(const CmEvent& from, ReportedEvent& event) {
   switch (from.type) {
     case CmEventType::kConnectRequest:

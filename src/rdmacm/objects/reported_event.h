@@ -12,10 +12,10 @@
 
 namespace verbena::rdmacm {
 
-// An event as the program gets it, with the private data that it points to. Counts as one of
-// `counted` that is not acknowledged for as long as it lives.
+// An event as the program gets it, with its private data. Counts as an unacknowledged event of
+// `counted` during its lifetime.
 //
-// Owned by the program, from rdma_get_cm_event to rdma_ack_cm_event; those of synchronous ids by
+// Owned by the program, from rdma_get_cm_event to rdma_ack_cm_event; that of a synchronous id by
 // the id. Thread rule: one thread at a time.
 struct ReportedEvent : rdma_cm_event {
   ReportedEvent() : rdma_cm_event{} { std::memset(&param, 0, sizeof param); }
@@ -25,7 +25,7 @@ struct ReportedEvent : rdma_cm_event {
     if (counted != nullptr) counted->events.Acknowledge();
   }
 
-  // The id that it is about, or the listener that a request has come to.
+  // The id of the event, or the listener of a request.
   Id* counted = nullptr;
   std::array<std::byte, CmPrivateData::kMax> private_data = {};
 };
@@ -34,8 +34,8 @@ struct ReportedEvent : rdma_cm_event {
   return *static_cast<ReportedEvent*>(event);
 }
 
-// What the program gets to see of an event of the connection manager. Null if that is nothing: the
-// id is gone, or the connection has failed before.
+// Converts an event of the connection manager. Null if the program does not get it, because the id
+// is gone or its connection has failed before.
 [[nodiscard]] std::unique_ptr<ReportedEvent> Translate(const CmEvent& from);
 
 }  // namespace verbena::rdmacm

@@ -10,7 +10,7 @@
 namespace verbena::rdmacm {
 namespace {
 
-// What the peer serves, we may have outstanding, and the other way round.
+// What the peer serves is what this side may have outstanding, and vice versa.
 Agreement AgreementOf(const ConnectionParameters& peer) {
   return {.own_psn = RandomPsn(),
           .peer_psn = peer.psn,

@@ -7,8 +7,8 @@
 
 namespace verbena::rdmacm {
 
-// Makes the id that a request to `listener` asks for, and puts it into `event`. Fails if the
-// request is not there any more.
+// Makes the id for a request to `listener`, and stores it in `event`. Fails if the request no
+// longer exists.
 [[nodiscard]] ErrorOr<void> TakeRequest(Id& listener, const CmEvent& request, ReportedEvent& event);
 
 }  // namespace verbena::rdmacm

@@ -34,7 +34,7 @@ Opened& TheOpened() {
 }
 
 uint8_t Limit(int value) {
-  // 0xff in a parameter stands for the limit itself.
+  // The value 0xff of a parameter means the limit itself.
   return static_cast<uint8_t>(std::clamp(value, 0, std::numeric_limits<uint8_t>::max() - 1));
 }
 
@@ -56,11 +56,11 @@ SharedDevice::SharedDevice(ibv_context* verbs, ibv_pd* pd, const ibv_device_attr
 
 ErrorOr<SharedDevice*> SharedDevice::Open() {
   ibv_context* const verbs = OpenFirst();
-  if (verbs == nullptr) return Fail(SystemError("the device cannot be opened"));
+  if (verbs == nullptr) return Fail(SystemError("cannot open the device"));
   ibv_device_attr limits{};
   ibv_pd* const pd = ibv_query_device(verbs, &limits) == 0 ? ibv_alloc_pd(verbs) : nullptr;
   if (pd == nullptr) {
-    const Error error = SystemError("the device has no protection domain left");
+    const Error error = SystemError("cannot allocate a protection domain");
     ibv_close_device(verbs);
     return Fail(error);
   }
@@ -96,7 +96,7 @@ ErrorOr<uint8_t> SharedDevice::GidIndexOf(const IpAddress& address, uint32_t int
   constexpr size_t kGidsMax = 256;
   std::array<ibv_gid_entry, kGidsMax> table{};
   const ssize_t count = ibv_query_gid_table(verbs_, table.data(), table.size(), 0);
-  if (count < 0) return Fail(SystemError(static_cast<int>(-count), "the GID table is not there"));
+  if (count < 0) return Fail(SystemError(static_cast<int>(-count), "cannot read the GID table"));
   const ibv_gid gid = ToGid(address);
   const std::span present(table.data(), static_cast<size_t>(count));
   const auto found = std::ranges::find_if(present, [&](const ibv_gid_entry& entry) {
@@ -104,7 +104,7 @@ ErrorOr<uint8_t> SharedDevice::GidIndexOf(const IpAddress& address, uint32_t int
            (interface == 0 || entry.ndev_ifindex == 0 || entry.ndev_ifindex == interface);
   });
   if (found == present.end()) {
-    return Fail(SystemError(ENODEV, ToString(address) + " is no address of the device"));
+    return Fail(SystemError(ENODEV, ToString(address) + " is not an address of the device"));
   }
   return static_cast<uint8_t>(found->gid_index);
 }

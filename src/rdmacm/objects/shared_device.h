@@ -11,10 +11,11 @@
 
 namespace verbena::rdmacm {
 
-// The device as all ids of a process share it: an open context, the default protection domain and
-// the default XRC domain. Opened at first use, and never closed: programs keep the pointers.
+// The device that all ids of a process share: an open context, the default protection domain and
+// the default XRC domain. Opened at first use, and never closed, because programs keep the
+// pointers.
 //
-// A forked child opens a device of its own. Thread rule: any thread.
+// A forked child opens its own device. Thread rule: any thread.
 class SharedDevice {
  public:
   [[nodiscard]] static ErrorOr<SharedDevice*> Get();
@@ -22,14 +23,14 @@ class SharedDevice {
   [[nodiscard]] ibv_context* verbs() const { return verbs_; }
   [[nodiscard]] const verbena::Context& handle() const;
   [[nodiscard]] ibv_pd* pd() const { return pd_; }
-  // Opened when it is first asked for. Null, with errno set, if that fails.
+  // Opened at the first call. Null, with errno set, if that fails.
   [[nodiscard]] ibv_xrcd* xrcd();
 
-  // Reads and atomics that a queue pair serves at a time, and has outstanding at a time.
+  // How many reads and atomics a queue pair can serve, and have outstanding, at a time.
   [[nodiscard]] uint8_t responder_resources_max() const { return responder_resources_max_; }
   [[nodiscard]] uint8_t initiator_depth_max() const { return initiator_depth_max_; }
 
-  // The index of an address of this machine in the GID table. `interface` counts unless it is 0.
+  // The index of a local address in the GID table. `interface` is checked unless it is 0.
   [[nodiscard]] ErrorOr<uint8_t> GidIndexOf(const IpAddress& address, uint32_t interface) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace verbena::rdmacm {
 namespace {
 
-TEST(SharedDeviceTest, ItIsOpenedOnce) {
+TEST(SharedDeviceTest, TheDeviceIsOpenedOnce) {
   const auto first = SharedDevice::Get();
   ASSERT_TRUE(first) << first.error().text;
   EXPECT_EQ(*SharedDevice::Get(), *first);

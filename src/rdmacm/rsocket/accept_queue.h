@@ -11,15 +11,15 @@
 
 namespace verbena::rsockets {
 
-// The connections of a listener: those whose handshake is under way, and those that wait for
-// raccept. The owner's lock guards it.
+// The connections of a listener: those in the handshake, and those that wait for raccept. The
+// owner's lock guards it.
 template <class Connection>
 class AcceptQueue {
  public:
   explicit AcceptQueue(int backlog)
       : established_max_(static_cast<std::size_t>(std::clamp(backlog, 1, kBacklogMax))) {}
 
-  // No further handshake should begin.
+  // No further handshake may begin.
   [[nodiscard]] bool full() const {
     return handshakes_.size() + established_.size() >= established_max_ ||
            handshakes_.size() >= kHandshakesMax;
@@ -39,7 +39,7 @@ class AcceptQueue {
     established_.pop_front();
     return first;
   }
-  // All connections, in either state: the listener closes.
+  // Removes all connections, in either state, because the listener closes.
   [[nodiscard]] std::deque<std::shared_ptr<Connection>> TakeAll() {
     std::deque<std::shared_ptr<Connection>> all = std::exchange(established_, {});
     all.insert(all.end(), handshakes_.begin(), handshakes_.end());

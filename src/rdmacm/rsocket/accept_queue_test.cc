@@ -5,7 +5,7 @@
 namespace verbena::rsockets {
 namespace {
 
-TEST(AcceptQueue, GivesConnectionsOutInTheOrderInWhichTheyWereMade) {
+TEST(AcceptQueue, ReturnsConnectionsInOrder) {
   AcceptQueue<int> queue(4);
   const auto a = std::make_shared<int>(1), b = std::make_shared<int>(2);
   queue.BeginHandshake(a);
@@ -40,12 +40,12 @@ TEST(AcceptQueue, IsFullAtTheBacklog) {
   EXPECT_FALSE(queue.full());
 }
 
-TEST(AcceptQueue, HasRoomForOneAtLeast) {
+TEST(AcceptQueue, HasRoomForAtLeastOneConnection) {
   AcceptQueue<int> queue(0);
   EXPECT_FALSE(queue.full());
 }
 
-TEST(AcceptQueue, GivesAllUpAtTheEnd) {
+TEST(AcceptQueue, TakeAllReturnsAllConnections) {
   AcceptQueue<int> queue(4);
   const auto a = std::make_shared<int>(1), b = std::make_shared<int>(2);
   queue.BeginHandshake(a);

@@ -16,7 +16,7 @@ struct BufferPart {
   friend bool operator==(const BufferPart&, const BufferPart&) = default;
 };
 
-// A part of a circular buffer: in two parts if it crosses the end. `second` may be empty.
+// A part of a circular buffer: two pieces if it wraps; otherwise `second` is empty.
 struct RingPart {
   BufferPart first{};
   BufferPart second{};
@@ -26,8 +26,8 @@ struct RingPart {
   friend bool operator==(const RingPart&, const RingPart&) = default;
 };
 
-// Which bytes of a circular buffer are in use: they are taken at one end and released at the other,
-// in order. It has no bytes itself. One thread at a time.
+// Which bytes of a circular buffer are in use: taken at one end and released at the other, in
+// order. Does not contain the bytes. One thread at a time.
 class ByteRing {
  public:
   explicit ByteRing(uint32_t size) : size_(size) { CHECK(size > 0); }

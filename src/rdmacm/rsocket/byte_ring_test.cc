@@ -14,7 +14,7 @@ TEST(ByteRing, TakesAndReleasesInOrder) {
   EXPECT_EQ(ring.Front(4).first, (BufferPart{.offset = 4, .length = 4}));
 }
 
-TEST(ByteRing, CutsAPartAtTheEnd) {
+TEST(ByteRing, SplitsAPartAtTheEnd) {
   ByteRing ring(10);
   static_cast<void>(ring.Take(8));
   ring.Release(6);

@@ -15,10 +15,10 @@ namespace verbena::rsockets {
 struct DestroyCmId {
   void operator()(rdma_cm_id* id) const { rdma_destroy_id(id); }
 };
-// REQUIRES, when it ends: the queue pair of the id is gone.
+// REQUIRES, when it is destroyed: the queue pair of the id was destroyed.
 using OwnedCmId = std::unique_ptr<rdma_cm_id, DestroyCmId>;
 
-// An event of the connection manager, copied, so that it is acknowledged already. A value type.
+// A copy of an event of the connection manager, which is already acknowledged. A value type.
 struct ConnectionEvent {
   rdma_cm_event_type type{};
   int status = 0;
@@ -30,7 +30,8 @@ struct ConnectionEvent {
   [[nodiscard]] std::span<const std::byte> private_data() const {
     return std::span(private_data_bytes).first(private_data_length);
   }
-  // Why a connection has failed, if this event says so: ECONNREFUSED, ETIMEDOUT, ...
+  // The error number if the event reports a failed connection: ECONNREFUSED, ETIMEDOUT, ...;
+  // otherwise 0.
   [[nodiscard]] Errno error() const;
 };
 

@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 
-// Data messages need a credit each: room for a message at the receiver. Both sides count messages
-// since the connection began, in 16 bits that wrap; a credit message says up to which number the
-// sender may go.
+// Each data message needs a credit: room for a message at the receiver. Both sides count messages
+// since the start of the connection, in 16 bits that wrap; a credit message carries the number up
+// to which the sender may send.
 namespace verbena::rsockets {
 
 // The sender's half. One thread at a time.
@@ -28,15 +28,15 @@ class SendCredits {
   uint16_t limit_;
 };
 
-// The receiver's half: how many messages the program has consumed, and whether the sender should
-// hear of it. One thread at a time.
+// The receiver's half: counts the messages that the program has consumed, and decides when to send
+// credits. One thread at a time.
 class ReceiveCredits {
  public:
   explicit ReceiveCredits(uint16_t room) : room_(room), due_at_(static_cast<uint16_t>(room / 2)) {}
 
   [[nodiscard]] uint16_t room() const { return room_; }
   void Consume() { ++consumed_; }
-  // Half of the room has been used since the last credit message: time for the next.
+  // Half of the room was used since the last credit message: the next one is due.
   [[nodiscard]] bool due() const { return static_cast<int16_t>(consumed_ - due_at_) >= 0; }
   // The value for a credit message that is sent now.
   [[nodiscard]] uint16_t Grant() {

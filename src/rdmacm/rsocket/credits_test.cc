@@ -7,7 +7,7 @@
 namespace verbena::rsockets {
 namespace {
 
-TEST(SendCredits, AreUsedUp) {
+TEST(SendCredits, AreConsumed) {
   SendCredits credits(2);
   credits.Take();
   ASSERT_TRUE(credits.available());
@@ -29,8 +29,8 @@ TEST(ReceiveCredits, AreDueWhenHalfOfTheRoomIsUsed) {
   EXPECT_FALSE(credits.due());
 }
 
-// The numbers wrap many times, with the largest room that there can be.
-TEST(Credits, OfBothSidesAgreeBeyond16Bits) {
+// The numbers wrap many times, with the largest possible room.
+TEST(Credits, BothSidesAgreeAfterTheNumbersWrap) {
   for (const uint16_t room : std::array<uint16_t, 3>{16, 384, 0xFFFE}) {
     SendCredits sender(room);
     ReceiveCredits receiver(room);

@@ -13,7 +13,7 @@ DatagramDestination* DatagramDestinations::Find(const SocketName& name) {
 
 DatagramDestination& DatagramDestinations::Insert(const SocketName& name) {
   if (!destinations_.contains(name) && destinations_.size() >= kDestinationsMax) {
-    // A search through all, once for each peer beyond the bound: such a peer costs a path anyway.
+    // A linear search, only for a peer beyond the bound: resolving its path costs much more.
     destinations_.erase(std::ranges::min_element(
         destinations_, {}, [](const auto& entry) { return entry.second.last_use; }));
   }

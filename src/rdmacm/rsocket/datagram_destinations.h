@@ -13,24 +13,24 @@
 
 namespace verbena::rsockets {
 
-// A peer of a datagram socket. While it has no address handle, datagrams to it go over UDP.
+// A peer of a datagram socket. Without an address handle, datagrams to it go over UDP.
 struct DatagramDestination {
   DatagramPort* port = nullptr;  // that sends to it
   OwnedAh ah;
-  uint32_t qpn = 0;    // of the peer; valid with `ah`, or while `resolver` is there
+  uint32_t qpn = 0;    // of the peer; valid with `ah` or `resolver`
   OwnedCmId resolver;  // finds the path for `ah`
   uint64_t last_use = 0;
 };
 
-// The peers of a datagram socket by their names, kDestinationsMax of them: the one longest without
-// use makes room for a new one. The owner's lock guards it.
+// The peers of a datagram socket by name, at most kDestinationsMax: a new one replaces the least
+// recently used. The owner's lock guards it.
 class DatagramDestinations {
  public:
-  // Null if it is not known.
+  // Null if the name is unknown.
   [[nodiscard]] DatagramDestination* Find(const SocketName& name);
-  // A new one, or the one that is there.
+  // Returns the existing destination, or a new one.
   [[nodiscard]] DatagramDestination& Insert(const SocketName& name);
-  // The one that `resolver` works for; null if it is gone.
+  // The destination that `resolver` belongs to; null if there is none.
   [[nodiscard]] DatagramDestination* FindByResolver(const rdma_cm_id* resolver);
   [[nodiscard]] std::size_t size() const { return destinations_.size(); }
   void clear() { destinations_.clear(); }

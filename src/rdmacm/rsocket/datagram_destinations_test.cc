@@ -10,7 +10,7 @@ SocketName Name(uint32_t number) {
       DatagramAddress{IpAddress::FromIpv4(Ipv4Address(0x0A000000 + number)), 1});
 }
 
-TEST(DatagramDestinations, FindsWhatWasInserted) {
+TEST(DatagramDestinations, FindsInsertedDestinations) {
   DatagramDestinations destinations;
   EXPECT_EQ(destinations.Find(Name(1)), nullptr);
   DatagramDestination& first = destinations.Insert(Name(1));
@@ -20,7 +20,7 @@ TEST(DatagramDestinations, FindsWhatWasInserted) {
   EXPECT_EQ(destinations.FindByResolver(nullptr), nullptr);
 }
 
-TEST(DatagramDestinations, DropsTheOneLongestWithoutUse) {
+TEST(DatagramDestinations, DropsTheLeastRecentlyUsed) {
   DatagramDestinations destinations;
   for (uint32_t i = 0; i < kDestinationsMax; ++i) destinations.Insert(Name(i)).qpn = i;
   ASSERT_NE(destinations.Find(Name(0)), nullptr);

@@ -1,4 +1,4 @@
-// How the peers of a DatagramSocket learn of each other's queue pairs.
+// How the peers of a DatagramSocket learn each other's queue pairs.
 
 #include <rdma/rdma_cma.h>
 #include <sys/socket.h>
@@ -14,7 +14,7 @@ namespace verbena::rsockets {
 ErrnoOr<SocketName> DatagramSocket::SourceFor(const SocketName& destination) {
   const auto own = Name();
   if (!own || !own->is_any()) return own;
-  // The kernel knows which address it would take: a socket that is connected has it.
+  // A connected socket has the address that the kernel chooses.
   const FileDescriptor probe(socket(family_, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe.is_open() || connect(probe.get(), destination.get(), destination.size()) != 0) {
     return Fail(LastErrno());
@@ -41,7 +41,7 @@ ErrnoOr<DatagramPort*> DatagramSocket::GetPort(const SocketName& local) {
 
 ErrnoOr<DatagramDestination*> DatagramSocket::GetDestination(const SocketName& name) {
   if (DatagramDestination* const known = destinations_.Find(name)) return known;
-  // The kernel gives an unbound socket its port when it first sends; the peers go by it, so now.
+  // Binds the socket now: the kernel would do so at the first send, but the peers need the port.
   const auto own = Name();
   if (!own) return Fail(own.error());
   if (own->port() == 0) {
@@ -95,7 +95,7 @@ bool DatagramSocket::ReadUdp() {
   {
     const MutexLock lock(lock_);
     if (size < 0) {
-      error_ = errno;  // of a datagram before: ECONNREFUSED
+      error_ = errno;  // an earlier datagram failed: ECONNREFUSED
     } else {
       OnUdp(std::span(bytes).first(static_cast<std::size_t>(size)), source);
     }
@@ -136,7 +136,7 @@ void DatagramSocket::Resolve(const SocketName& name, DatagramDestination& destin
   from.set_port(0);
   if (rdma_resolve_addr(id->get(), from.get(), to.get(), kResolveTimeoutMs) == 0) {
     destination.resolver = std::move(*id);
-  }  // else UDP goes on, and the next datagram tries again
+  }  // otherwise datagrams stay on UDP, and the next one tries again
 }
 
 void DatagramSocket::OnEvent(const ConnectionEvent& event) {
@@ -150,7 +150,7 @@ void DatagramSocket::OnEvent(const ConnectionEvent& event) {
     auto ah = destination->port->MakeAh(*event.id->route.path_rec);
     if (ah) destination->ah = std::move(*ah);
   }
-  destination->resolver.reset();  // it is done, or has failed
+  destination->resolver.reset();  // it has succeeded or failed
 }
 
 }  // namespace verbena::rsockets

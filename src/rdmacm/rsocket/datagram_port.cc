@@ -11,7 +11,7 @@ namespace verbena::rsockets {
 namespace {
 
 constexpr std::size_t kGrhSize = sizeof(ibv_grh);
-// Slots begin on cache lines.
+// Slots are aligned to cache lines.
 constexpr std::size_t kReceiveStride = (kGrhSize + kDatagramSlot + 63) / 64 * 64;
 
 }  // namespace
@@ -26,7 +26,7 @@ ErrnoOr<std::unique_ptr<DatagramPort>> DatagramPort::Make(const CmEventChannel& 
                                                           const Sizes& sizes) {
   auto id = channel.MakeId(RDMA_PS_UDP);
   if (!id) return Fail(id.error());
-  // The UDP socket has the port; here any will do, for peers go by the number of the queue pair.
+  // The UDP socket has the port; the id may have any, because peers use the queue pair number.
   SocketName bound = local;
   bound.set_port(0);
   if (rdma_bind_addr(id->get(), bound.get()) != 0) return Fail(LastErrno());
@@ -80,7 +80,7 @@ ErrnoOr<void> DatagramPort::MakeMemory() {
   return {};
 }
 
-// RoCE has an entry of each version for an address; version 2 is the one that is routed.
+// RoCE has one entry per version for an address; only version 2 is routable.
 ErrnoOr<uint8_t> DatagramPort::GidIndex(const ibv_gid& gid) const {
   std::optional<uint8_t> found;
   const int count = std::min<int>(port_.gid_tbl_len, 256);

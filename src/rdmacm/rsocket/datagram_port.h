@@ -24,8 +24,8 @@ struct DestroyAh {
 };
 using OwnedAh = std::unique_ptr<ibv_ah, DestroyAh>;
 
-// What a datagram socket sends from one local address: a UD queue pair with its buffers, in slots
-// of kDatagramSlot bytes. The owner's lock guards it.
+// The queue pair with which a datagram socket sends from one local address: UD, with buffers in
+// slots of kDatagramSlot bytes. The owner's lock guards it.
 class DatagramPort {
  public:
   struct Sizes {
@@ -33,10 +33,10 @@ class DatagramPort {
     uint16_t receive_slots = 64;
     uint16_t inline_max = kInlineDefault;
   };
-  // A datagram that has come: where it is, until its slot is posted again.
+  // A received datagram, valid until its slot is posted again.
   struct Arrival {
     uint32_t slot = 0;
-    std::span<const std::byte> bytes;  // without the GRH
+    std::span<const std::byte> bytes;  // without GRH
   };
 
   // REQUIRES: the channel outlives it.
@@ -47,11 +47,11 @@ class DatagramPort {
   DatagramPort& operator=(const DatagramPort&) = delete;
   ~DatagramPort();
 
-  // The address; its port is that of the socket, which rdma_cm does not know.
+  // The address, with the port of the UDP socket, which rdma_cm does not know.
   [[nodiscard]] const SocketName& local() const { return local_; }
   [[nodiscard]] uint32_t qpn() const { return id_->qp->qp_num; }
   [[nodiscard]] NotifiedCq& cq() const { return *cq_; }
-  // The longest message, with its header.
+  // The maximum length of a message, including its header.
   [[nodiscard]] std::size_t message_max() const { return message_max_; }
 
   // An address handle for a path that rdma_cm has resolved.
@@ -59,12 +59,12 @@ class DatagramPort {
 
   [[nodiscard]] bool can_send() const { return !free_sends_.empty(); }
   [[nodiscard]] bool idle() const { return free_sends_.size() == sizes_.send_slots; }
-  // Where the next message is to be written. REQUIRES: can_send().
+  // The buffer for the next message. REQUIRES: can_send().
   [[nodiscard]] std::span<std::byte> next_message() const;
   // Sends the first `length` bytes of next_message().
   [[nodiscard]] ErrnoOr<void> Send(std::size_t length, ibv_ah* ah, uint32_t qpn);
 
-  // What a completion means: a slot is free, or a datagram has come.
+  // Handles a completion: a slot becomes free, or a datagram has arrived.
   [[nodiscard]] std::optional<Arrival> OnCompletion(const ibv_wc& completion);
   [[nodiscard]] ErrnoOr<void> PostReceive(uint32_t slot);
 

@@ -16,7 +16,7 @@
 namespace verbena::rsockets {
 namespace {
 
-// The longest payload, whichever way it goes.
+// The maximum payload, over UDP or over a queue pair.
 constexpr std::size_t kPayloadMax = kDatagramSlot - DatagramUdpHeader::kIpv6Size;
 
 }  // namespace
@@ -189,7 +189,7 @@ ErrnoOr<std::size_t> DatagramSocket::TrySend(IoVector from, const SocketName& de
   const auto found = GetDestination(destination);
   if (!found) return Fail(found.error());
   const DatagramDestination& known = **found;
-  // UDP also carries what is too long for one packet of the path.
+  // Messages that are too long for one packet of the path also go over UDP.
   const std::size_t room = known.port->message_max() - DatagramHeader::kIpv6Size;
   const bool by_udp = known.ah == nullptr || length > room;
   if (!by_udp && !known.port->can_send()) Advance(/*arm=*/false);

@@ -20,8 +20,8 @@
 namespace verbena::rsockets {
 
 // A socket of type SOCK_DGRAM: a UDP socket, and a UD queue pair for each local address that it
-// sends from. The first datagrams to a peer go over UDP, with a header that names the queue pair;
-// the peer answers with its own, and from then on datagrams go from queue pair to queue pair.
+// sends from. The first datagrams to a peer go over UDP, with a header that has the queue pair
+// number; the peer replies with its own, and after that datagrams go from queue pair to queue pair.
 //
 // The service thread reads the UDP socket and resolves paths. Files: datagram_socket.cc (calls),
 // datagram_exchange.cc (how peers learn of each other).
@@ -58,8 +58,8 @@ class DatagramSocket final : public Socket,
   void OnTime() override {}
 
  private:
-  // A datagram that waits for rrecv, in the slot of a port or, if it came over UDP, in memory of
-  // its own.
+  // A datagram that waits for rrecv, in the slot of a port, or in its own memory if it came over
+  // UDP.
   struct Waiting {
     SocketName source;
     DatagramPort* port = nullptr;
@@ -68,23 +68,23 @@ class DatagramSocket final : public Socket,
     std::vector<std::byte> own_bytes = {};
   };
 
-  // Takes completions of all ports, after arming if asked to.
+  // Handles the completions of all ports; with `arm`, arms them first.
   void Advance(bool arm) VERBENA_REQUIRES(lock_);
   void OnArrival(DatagramPort& port, const DatagramPort::Arrival& arrival) VERBENA_REQUIRES(lock_);
   [[nodiscard]] bool IsFromPeer(const SocketName& source) const VERBENA_REQUIRES(lock_);
   [[nodiscard]] std::size_t Deliver(IoVector to, bool peek, std::optional<SocketName>* source)
       VERBENA_REQUIRES(lock_);
-  // Sends at once; EAGAIN if the port has no slot left.
+  // Sends without waiting; EAGAIN if the port has no free slot.
   [[nodiscard]] ErrnoOr<std::size_t> TrySend(IoVector from, const SocketName& destination)
       VERBENA_EXCLUDES(lock_);
   [[nodiscard]] ErrnoOr<void> SendOnPort(IoVector from, const DatagramDestination& destination)
       VERBENA_REQUIRES(lock_);
 
-  // The destination, with the port for it.
+  // The destination, including its port.
   [[nodiscard]] ErrnoOr<DatagramDestination*> GetDestination(const SocketName& name)
       VERBENA_REQUIRES(lock_);
   [[nodiscard]] ErrnoOr<DatagramPort*> GetPort(const SocketName& local) VERBENA_REQUIRES(lock_);
-  // The address that datagrams to `destination` come from.
+  // The local address for datagrams to `destination`.
   [[nodiscard]] ErrnoOr<SocketName> SourceFor(const SocketName& destination);
   [[nodiscard]] ErrnoOr<void> SendUdp(IoVector from, const SocketName& destination,
                                       const DatagramPort& port, MessageOp op);
@@ -102,9 +102,9 @@ class DatagramSocket final : public Socket,
   Mutex lock_;
   DatagramPort::Sizes sizes_ VERBENA_GUARDED_BY(lock_);
   std::vector<std::unique_ptr<DatagramPort>> ports_ VERBENA_GUARDED_BY(lock_);
-  DatagramDestinations destinations_ VERBENA_GUARDED_BY(lock_);  // after the ports they point to
+  DatagramDestinations destinations_ VERBENA_GUARDED_BY(lock_);  // point to ports_
   std::deque<Waiting> waiting_ VERBENA_GUARDED_BY(lock_);  // bounded by slots, kUdpDatagramsMax
-  std::size_t udp_waiting_ VERBENA_GUARDED_BY(lock_) = 0;  // of these, over UDP
+  std::size_t udp_waiting_ VERBENA_GUARDED_BY(lock_) = 0;  // part of waiting_, over UDP
   std::optional<SocketName> peer_ VERBENA_GUARDED_BY(lock_);
   int error_ VERBENA_GUARDED_BY(lock_) = 0;
   bool is_readable_ VERBENA_GUARDED_BY(lock_) = true;

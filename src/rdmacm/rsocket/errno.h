@@ -6,14 +6,14 @@
 
 namespace verbena::rsockets {
 
-// Why a call failed, as programs hear of it: the number for errno. A value type.
+// An error number for errno. A value type.
 struct Errno {
   int number = 0;
 
   friend bool operator==(const Errno&, const Errno&) = default;
 };
 
-// The number that the last system call or verb left.
+// The errno of the last system call or verb.
 [[nodiscard]] inline Errno LastErrno() { return {errno}; }
 
 template <class T>

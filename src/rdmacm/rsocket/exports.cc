@@ -23,7 +23,7 @@ namespace {
 using namespace verbena;
 using namespace verbena::rsockets;
 
-// Calls `fn` with the socket; EBADF if the descriptor is none.
+// Calls `fn` with the socket; EBADF if the descriptor is not an rsocket.
 template <class Fn>
 auto With(int descriptor, Fn fn) -> decltype(fn(std::declval<Socket&>())) {
   const auto socket = ThisProcess().table.Find(descriptor);
@@ -50,7 +50,7 @@ int ReturnInt(const ErrnoOr<T>& result) {
   return static_cast<int>(Return(result));
 }
 
-// For the handlers of exceptions: -1 with errno. REQUIRES: one is being handled.
+// For exception handlers: sets errno and returns -1. REQUIRES: an exception is being handled.
 int Thrown() noexcept {
   try {
     throw;

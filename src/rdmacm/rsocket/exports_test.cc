@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-// The calls of <rdma/rsocket.h>, as programs make them, between two ends on the loopback address.
+// Tests of the calls of <rdma/rsocket.h> between two ends on the loopback address.
 namespace verbena::rsockets {
 namespace {
 
@@ -28,7 +28,7 @@ sockaddr_in Loopback(uint16_t port = 0) {
 
 sockaddr* Plain(sockaddr_in& name) { return reinterpret_cast<sockaddr*>(&name); }
 
-// A descriptor of an rsocket, closed at the end.
+// Owns the descriptor of an rsocket.
 class Owned {
  public:
   explicit Owned(int fd) : fd_(fd) {}
@@ -55,7 +55,7 @@ Owned Listener(sockaddr_in& name) {
   return listener;
 }
 
-// Two ends of a connection. The listener completes it before raccept, as a kernel does.
+// Two ends of a connection. The listener completes it before raccept, as the kernel does.
 struct StreamPair {
   explicit StreamPair(bool nonblocking = false) : listener(Listener(name)) {
     EXPECT_EQ(rconnect(client, Plain(name), sizeof name), 0) << strerror(errno);
@@ -90,7 +90,7 @@ TEST(StreamTest, BytesGoBothWays) {
   EXPECT_EQ(Receive(pair.client, 8), "and back");
 }
 
-TEST(StreamTest, KnowsItsNames) {
+TEST(StreamTest, HasLocalAndPeerNames) {
   StreamPair pair;
   sockaddr_in own{}, peer{};
   socklen_t length = sizeof own;
@@ -102,7 +102,7 @@ TEST(StreamTest, KnowsItsNames) {
   EXPECT_EQ(peer.sin_port, pair.name.sin_port);
 }
 
-// More than the buffers of both sides hold, through calls of odd lengths.
+// More bytes than the buffers of both sides hold, with calls of odd lengths.
 TEST(StreamThreads, ManyBytesArriveInOrder) {
   StreamPair pair;
   std::vector<uint32_t> sent(1 << 20);
@@ -141,7 +141,7 @@ TEST(StreamTest, HalfCloseLeavesTheOtherDirectionOpen) {
   EXPECT_EQ(errno, EPIPE);
 }
 
-TEST(StreamTest, CloseIsTheEndOfTheStreamAfterAllData) {
+TEST(StreamTest, TheStreamEndsAfterAllDataOfAClosedPeer) {
   StreamPair pair;
   ASSERT_EQ(rsend(pair.client, "last words", 10, 0), 10);
   pair.client.Close();
@@ -151,7 +151,7 @@ TEST(StreamTest, CloseIsTheEndOfTheStreamAfterAllData) {
   EXPECT_EQ(errno, ECONNRESET);
 }
 
-TEST(StreamTest, PeekLeavesTheBytes) {
+TEST(StreamTest, PeekDoesNotConsume) {
   StreamPair pair;
   ASSERT_EQ(rsend(pair.client, "abc", 3, 0), 3);
   EXPECT_EQ(Receive(pair.server(), 2, MSG_PEEK), "ab");
@@ -169,7 +169,7 @@ TEST(StreamTest, GathersAndScatters) {
   EXPECT_EQ(c + d, "one two");
 }
 
-TEST(StreamTest, DoesNotBlockIfItMustNot) {
+TEST(StreamTest, ANonBlockingSocketReturnsEagain) {
   StreamPair pair(/*nonblocking=*/true);
   EXPECT_EQ(rfcntl(pair.client, F_GETFL), O_RDWR | O_NONBLOCK);
   char byte = 0;
@@ -188,7 +188,7 @@ TEST(StreamTest, DoesNotBlockIfItMustNot) {
   EXPECT_EQ(rpoll(&file, 1, 10'000), 1);
 }
 
-TEST(StreamTest, PollTellsRsocketsAndOtherFiles) {
+TEST(StreamTest, PollHandlesRsocketsAndOtherFiles) {
   StreamPair pair;
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
@@ -211,7 +211,7 @@ TEST(StreamTest, PollTellsRsocketsAndOtherFiles) {
   close(pipes[1]);
 }
 
-TEST(StreamTest, SelectHasTheSetsOfSelect) {
+TEST(StreamTest, SelectFillsTheSets) {
   StreamPair pair;
   ASSERT_EQ(rsend(pair.client, "x", 1, 0), 1);
   fd_set readable, writable;
@@ -230,7 +230,7 @@ TEST(StreamTest, SelectHasTheSetsOfSelect) {
 }
 
 // One thread sleeps in rrecv while others poll, send and receive on the same socket.
-TEST(StreamThreads, AReaderDoesNotMissWhatAnotherThreadFinds) {
+TEST(StreamThreads, AReaderDoesNotMissAnEventOfAnotherThread) {
   StreamPair pair;
   std::thread poller([&] {
     pollfd file{.fd = pair.server(), .events = POLLIN, .revents = 0};
@@ -254,7 +254,7 @@ TEST(StreamThreads, AReaderDoesNotMissWhatAnotherThreadFinds) {
   poller.join();
 }
 
-TEST(StreamTest, ARefusedConnectionSaysSo) {
+TEST(StreamTest, ARefusedConnectionReturnsEconnrefused) {
   sockaddr_in name;
   Listener(name).Close();
   Owned client(rsocket(AF_INET, SOCK_STREAM, 0));
@@ -283,7 +283,7 @@ TEST(StreamTest, ConnectsInTheBackground) {
   EXPECT_GE(server, 0);
 }
 
-TEST(StreamTest, AcceptOfNoConnectionDoesNotBlockIfItMustNot) {
+TEST(StreamTest, NonBlockingAcceptWithoutAConnectionReturnsEagain) {
   sockaddr_in name;
   Owned listener = Listener(name);
   ASSERT_EQ(rfcntl(listener, F_SETFL, O_NONBLOCK), 0);
@@ -314,7 +314,7 @@ TEST(StreamTest, WritesDirectlyIntoMappedBuffers) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST(StreamTest, RefusesWhatMakesNoSense) {
+TEST(StreamTest, RefusesInvalidArguments) {
   EXPECT_EQ(rsocket(AF_UNIX, SOCK_STREAM, 0), -1);
   EXPECT_EQ(errno, EAFNOSUPPORT);
   EXPECT_EQ(rsocket(AF_INET, SOCK_STREAM, IPPROTO_UDP), -1);

@@ -10,12 +10,12 @@
 
 namespace verbena::rsockets {
 
-// Walks over the buffers of a program's call, copying from or to them. Does not own them.
+// Walks over the buffers of a call, and copies from or to them. Does not own them.
 class IoCursor {
  public:
   explicit IoCursor(IoVector buffers) : buffers_(buffers), left_(SizeOf(buffers)) {}
 
-  // Bytes from here to the end of the last buffer.
+  // The number of bytes up to the end of the last buffer.
   [[nodiscard]] std::size_t left() const { return left_; }
 
   // REQUIRES: to.size() <= left().

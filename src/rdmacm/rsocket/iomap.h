@@ -14,11 +14,11 @@
 
 namespace verbena::rsockets {
 
-// The buffers that the program has mapped for the peer (riomap). Each takes a slot of the peer's
-// iomap list, and is announced by a write of that slot. The owner's lock guards it.
+// The buffers that the program has mapped for the peer (riomap). Each uses a slot of the peer's
+// iomap list, and is announced by a write to that slot. The owner's lock guards it.
 class Iomaps {
  public:
-  // An entry that the peer has to hear of.
+  // An entry to be announced to the peer.
   struct Announcement {
     uint16_t slot = 0;
     IomapEntry entry{};
@@ -27,16 +27,16 @@ class Iomaps {
   // `slots`: the length of the peer's iomap list.
   explicit Iomaps(uint16_t slots) : slot_used_(slots) {}
 
-  // Registers [buffer, buffer + length). `for_peer`: the peer may write it; otherwise it has no
-  // slot, and is merely registered. The peer names it by `offset`; if none is given, by its
-  // address. Returns the offset. ENOMEM if no slot is left.
+  // Registers [buffer, buffer + length). `for_peer`: the peer may write it; otherwise it uses no
+  // slot and is only registered. The peer refers to it by `offset`, or, without one, by its
+  // address. Returns the offset. ENOMEM if no slot is free.
   [[nodiscard]] ErrnoOr<uint64_t> Map(ibv_pd* pd, void* buffer, std::size_t length, bool for_peer,
                                       std::optional<uint64_t> offset);
-  // EINVAL if no mapping is exactly this range.
+  // EINVAL if no mapping has exactly this range.
   [[nodiscard]] ErrnoOr<void> Unmap(const void* buffer, std::size_t length);
 
   [[nodiscard]] std::optional<Announcement> next() const;
-  // The one that next() returned has been sent.
+  // The announcement that next() returned was sent.
   void MarkAnnounced();
 
  private:

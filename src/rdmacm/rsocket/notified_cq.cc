@@ -39,7 +39,7 @@ void NotifiedCq::Arm() {
 void NotifiedCq::TakeEvents() {
   ibv_cq* cq = nullptr;
   void* context = nullptr;
-  // An Arm leads to one event.
+  // Each Arm causes one event.
   if (ibv_get_cq_event(channel_, &cq, &context) != 0) return;
   ibv_ack_cq_events(cq, 1);
   armed_ = false;

@@ -9,8 +9,8 @@
 
 namespace verbena::rsockets {
 
-// A completion queue with a channel of its own, whose descriptor becomes readable when a completion
-// comes after Arm. The owner's lock guards it.
+// A completion queue with its own channel, whose descriptor becomes readable when a completion
+// arrives after Arm. The owner's lock guards it.
 class NotifiedCq {
  public:
   [[nodiscard]] static ErrnoOr<std::unique_ptr<NotifiedCq>> Make(ibv_context* context, int entries);
@@ -23,12 +23,12 @@ class NotifiedCq {
   [[nodiscard]] ibv_comp_channel* channel() const { return channel_; }
   [[nodiscard]] int fd() const { return channel_->fd; }
 
-  // Some completions, at the front of `completions`.
+  // Returns the completions, at the front of `completions`.
   [[nodiscard]] std::span<const ibv_wc> Poll(std::span<ibv_wc> completions);
-  // From now on a completion makes the descriptor readable. Poll once after it: completions that
-  // came before may not do so.
+  // After this, a completion makes the descriptor readable. Poll once afterwards, because
+  // completions that arrived before may not do so.
   void Arm();
-  // Takes the events that make the descriptor readable. Arm must follow before the next sleep.
+  // Takes the events that make the descriptor readable. Call Arm before the next sleep.
   void TakeEvents();
 
  private:
@@ -37,7 +37,7 @@ class NotifiedCq {
   ibv_comp_channel* const channel_;
   ibv_cq* const cq_;
   bool armed_ = false;
-  bool polled_since_armed_ = false;  // so an event is there, or about to be
+  bool polled_since_armed_ = false;  // so there is an event, or there will be
 };
 
 }  // namespace verbena::rsockets

@@ -20,14 +20,14 @@ class PollSet {
       : files_(files), sockets_(files.size()), waits_(files.size() + 1) {
     for (std::size_t i = 0; i < files.size(); ++i) {
       sockets_[i] = table.Find(files[i].fd);
-      // A descriptor that is no rsocket goes to the kernel as it is.
+      // The kernel polls a descriptor that is not an rsocket.
       waits_[i] = files[i];
       if (sockets_[i] != nullptr) waits_[i] = {.fd = -1, .events = POLLIN, .revents = 0};
       has_others_ = has_others_ || sockets_[i] == nullptr;
     }
   }
 
-  // What has events now; with `arm`, what comes later ends a Sleep.
+  // The number of descriptors with events; with `arm`, later events end a Sleep.
   [[nodiscard]] ErrnoOr<int> Check(bool arm) {
     if (has_others_) {
       SetSocketFiles(/*watched=*/false);
@@ -42,7 +42,7 @@ class PollSet {
     return count;
   }
 
-  // From now on what another thread finds ends a Sleep, too.
+  // After this, events that another thread finds also end a Sleep.
   void Watch() {
     for (const auto& socket : sockets_) {
       if (socket != nullptr) watches_.emplace_back(socket->watchers());
@@ -68,7 +68,7 @@ class PollSet {
   }
 
   const std::span<pollfd> files_;
-  std::vector<std::shared_ptr<Socket>> sockets_;  // null where the kernel is asked
+  std::vector<std::shared_ptr<Socket>> sockets_;  // null for descriptors that the kernel polls
   std::vector<pollfd> waits_;                     // the last is the waker
   bool has_others_ = false;
   std::deque<rsockets::Watch> watches_;

@@ -10,8 +10,8 @@
 
 namespace verbena::rsockets {
 
-// poll(2) over rsockets and other descriptors: how many have events, 0 if `timeout` has passed.
-// Spins a little, then sleeps on the descriptors of all.
+// poll(2) for rsockets and other descriptors: the number with events; 0 after `timeout`. Spins
+// briefly, then sleeps on all descriptors.
 [[nodiscard]] ErrnoOr<int> Poll(const SocketTable& table, std::span<pollfd> files,
                                 Duration timeout);
 

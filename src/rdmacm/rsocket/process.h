@@ -5,14 +5,15 @@
 
 namespace verbena::rsockets {
 
-// What all rsockets of a process share. The C calls have nothing to find it by, so there is one.
+// The state that all rsockets of a process share. There is one, because the C calls have no handle
+// for it.
 struct Process {
   SocketTable table;
   ServiceThread service;
 };
 
-// Made by the first call, and never ended: the service thread may run until the process exits.
-// Throws if there is no memory or no descriptor.
+// Made by the first call, and never destroyed, because the service thread may run until the process
+// exits. Throws if there is no memory or no descriptor.
 [[nodiscard]] Process& ThisProcess();
 
 }  // namespace verbena::rsockets

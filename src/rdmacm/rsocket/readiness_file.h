@@ -6,9 +6,9 @@
 
 namespace verbena::rsockets {
 
-// The descriptor of a socket: an epoll file, readable when a completion has come on one of the
-// added channels since they were armed, or when the state of the socket has changed. rpoll and
-// calls that sleep wait for it.
+// The descriptor of a socket: an epoll file that is readable when a completion has arrived on one
+// of the added channels since they were armed, or when the state of the socket has changed. rpoll
+// and blocking calls wait for it.
 //
 // Any thread.
 class ReadinessFile {
@@ -18,8 +18,8 @@ class ReadinessFile {
   [[nodiscard]] int fd() const { return epoll_.get(); }
   [[nodiscard]] ErrnoOr<void> Add(int fd) const;
   void Remove(int fd) const;
-  // Moves the descriptor to the lowest free number, if the process may have one more. Before the
-  // program, or another thread, knows it.
+  // Moves the descriptor to the lowest free number, if the process may open another one. To be
+  // called before the program or another thread uses the descriptor.
   void Renumber();
 
   // Makes the descriptor readable until Clear.

@@ -37,7 +37,7 @@ TEST(ReadinessFile, IsReadableWhenAnAddedFileIs) {
   EXPECT_FALSE(IsReadable(*file));
 }
 
-TEST(ReadinessFile, IsTheSameUnderANewNumber) {
+TEST(ReadinessFile, RenumberKeepsTheFiles) {
   auto file = ReadinessFile::Open();
   const auto other = EventFile::Open(false);
   ASSERT_TRUE(file && other);

@@ -7,7 +7,7 @@
 namespace verbena::rsockets {
 
 ErrnoOr<RegisteredMemory> RegisteredMemory::Make(ibv_pd* pd, std::size_t size, int access) {
-  // Pages of its own: where fork is made safe, a child does not get pages that are registered.
+  // Whole pages, because with fork support a child does not get registered pages.
   void* const place =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) return Fail(LastErrno());

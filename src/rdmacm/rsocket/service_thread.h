@@ -15,7 +15,7 @@
 
 namespace verbena::rsockets {
 
-// What has files that the service thread reads. The calls come from that thread.
+// A client has files that the service thread reads. That thread makes the calls.
 class ServiceClient {
  public:
   virtual ~ServiceClient() = default;
@@ -24,26 +24,26 @@ class ServiceClient {
 };
 
 // The thread that works for sockets while no call of the program does: it takes events of the
-// connection manager, so that connections are made and lost in the background, reads the UDP
-// sockets of datagram sockets, and sends keepalives. It starts with the first file and then stays,
-// asleep while nothing happens.
+// connection manager, so that connections are made and ended in the background, reads the UDP
+// sockets of datagram sockets, and sends keepalives. It starts with the first file, runs until the
+// process exits, and sleeps while nothing happens.
 //
-// Any thread. A client is held only while it is called.
+// Any thread. The thread holds a reference to a client only during a call.
 class ServiceThread {
  public:
   // Throws std::system_error if the system refuses a file.
   ServiceThread();
-  // REQUIRES: the thread was never started; it has no end.
+  // REQUIRES: the thread was never started, because it never ends.
   ~ServiceThread() = default;
 
   // Calls OnReadable when `fd` is readable. Starts the thread: throws std::system_error if the
   // system refuses it.
   [[nodiscard]] ErrnoOr<void> Add(int fd, std::weak_ptr<ServiceClient> client);
-  // When it returns, no call for `fd` is under way, unless the caller is such a call.
+  // After this returns, no call for `fd` is running, unless the caller is in such a call.
   void Remove(int fd);
-  // Whether readability of `fd` is of interest just now.
+  // Whether the thread waits for `fd` to become readable.
   void SetInterest(int fd, bool wanted) const;
-  // Calls OnTime of the client of `fd` once, at `time`; Time::Never() for not at all.
+  // Calls OnTime of the client of `fd` once, at `time`; Time::Never() cancels it.
   void SetTimer(int fd, Time time);
 
  private:
@@ -56,7 +56,7 @@ class ServiceThread {
   void Serve(int fd);
   void ServeTimers();
   [[nodiscard]] int TimeoutMs();
-  // The client of `fd`, whose call is under way until End.
+  // The client of `fd`; its call is marked as running until End.
   [[nodiscard]] std::shared_ptr<ServiceClient> Begin(int fd);
   void End();
 

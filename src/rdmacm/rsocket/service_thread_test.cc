@@ -25,7 +25,7 @@ struct CountingClient : ServiceClient {
   std::atomic<bool> blocked = false;
 };
 
-// The thread has no end, so neither has the object.
+// The thread never ends, so the object is never destroyed.
 ServiceThread& Service() {
   static ServiceThread& service = *new ServiceThread;
   return service;
@@ -55,7 +55,7 @@ TEST_F(ServiceThreadThreads, CallsTheClientWhenItsFileIsReadable) {
   EXPECT_TRUE(Eventually([&] { return client->reads == 1; }));
 }
 
-TEST_F(ServiceThreadThreads, LeavesAFileAloneThatIsOfNoInterest) {
+TEST_F(ServiceThreadThreads, DoesNotWaitForAFileWithoutInterest) {
   Service().SetInterest(file.fd(), false);
   file.Signal();
   Service().SetTimer(file.fd(), Now() + Milliseconds(20));
@@ -78,7 +78,7 @@ TEST_F(ServiceThreadThreads, CallsTheClientAtItsTimeOnce) {
   EXPECT_EQ(client->times, 1);
 }
 
-TEST_F(ServiceThreadThreads, RemoveWaitsForACallThatIsUnderWay) {
+TEST_F(ServiceThreadThreads, RemoveWaitsForARunningCall) {
   client->blocked = true;
   file.Signal();
   ASSERT_TRUE(Eventually([&] { return client->reads == 1; }));

@@ -13,7 +13,7 @@
 namespace verbena::rsockets {
 namespace {
 
-// For poll: rounded up, so that no call returns early.
+// For poll: rounded up, so that no call returns too early.
 int MillisecondsUntil(Time deadline) {
   if (deadline == Time::Never()) return -1;
   const int64_t ns = (deadline - Now()).nanoseconds();
@@ -59,7 +59,7 @@ ErrnoOr<void> Socket::WaitUntil(const std::function<bool(bool arm)>& ready, Time
 
 ErrnoOr<void> Socket::Await(int flags, const std::function<bool(bool arm)>& ready) {
   if (MayBlock(flags)) return WaitUntil(ready);
-  // Not armed: a program that tries again and again would pay for an event of each completion.
+  // Without arming: otherwise a program that retries would pay for an event per completion.
   if (ready(/*arm=*/false)) return {};
   return Fail(Errno{EAGAIN});
 }

@@ -23,8 +23,8 @@ namespace verbena::rsockets {
 // The bytes of a program's call, gathered from or scattered to its buffers. `total` of them.
 using IoVector = std::span<const iovec>;
 
-// An rsocket: what the calls of <rdma/rsocket.h> do to a descriptor. Streams and datagrams each
-// implement it. Functions return what the socket calls of their names return, or the errno.
+// An rsocket: the calls of <rdma/rsocket.h> on a descriptor. Stream and datagram sockets implement
+// it. Functions return what the socket calls of the same name return, or the errno.
 //
 // Any thread, also several at once. No lock is held while a thread sleeps.
 class Socket {
@@ -33,7 +33,7 @@ class Socket {
   Socket& operator=(const Socket&) = delete;
   virtual ~Socket() = default;
 
-  // The number that the program has: see ReadinessFile.
+  // The descriptor that the program uses: see ReadinessFile.
   [[nodiscard]] int descriptor() const { return readiness_.fd(); }
   [[nodiscard]] Watchers& watchers() { return watchers_; }
   [[nodiscard]] int status_flags() const { return status_flags_; }  // O_NONBLOCK or 0
@@ -44,25 +44,25 @@ class Socket {
   virtual ErrnoOr<std::shared_ptr<Socket>> Accept() = 0;
   virtual ErrnoOr<void> Connect(const SocketName& name) = 0;
   virtual ErrnoOr<void> Shutdown(int how) = 0;
-  // Ends the socket; the descriptor is closed with the last reference.
+  // Closes the socket; the descriptor is closed with the last reference.
   virtual void Close() = 0;
 
-  // `source`: if not null, gets the sender's name.
+  // `source`: receives the sender's name, if it is not null.
   virtual ErrnoOr<std::size_t> Receive(IoVector to, int flags,
                                        std::optional<SocketName>* source) = 0;
   virtual ErrnoOr<std::size_t> Send(IoVector from, int flags,
                                     const std::optional<SocketName>& destination) = 0;
 
-  // Makes progress, and returns which of `events` are there, and POLLERR and POLLHUP. With `arm`,
-  // what comes later makes the descriptor readable.
+  // Makes progress, and returns which of `events` have occurred, with POLLERR and POLLHUP. With
+  // `arm`, later events make the descriptor readable.
   [[nodiscard]] virtual short Poll(short events, bool arm) = 0;
-  // The descriptor was readable: takes what made it so. Other threads that watch hear of it.
+  // The descriptor was readable: takes its events, and notifies other threads that watch.
   virtual void OnDescriptorReadable() = 0;
 
   [[nodiscard]] virtual ErrnoOr<SocketName> Name() = 0;
   [[nodiscard]] virtual ErrnoOr<SocketName> PeerName() = 0;
   virtual ErrnoOr<void> SetOption(int level, int name, std::span<const std::byte> value) = 0;
-  // Fills the front of `value`, and returns how much.
+  // Writes to the front of `value`, and returns the length.
   [[nodiscard]] virtual ErrnoOr<socklen_t> GetOption(int level, int name,
                                                      std::span<std::byte> value) = 0;
 
@@ -76,16 +76,16 @@ class Socket {
   explicit Socket(ReadinessFile readiness) : readiness_(std::move(readiness)) {}
 
   [[nodiscard]] const ReadinessFile& readiness() const { return readiness_; }
-  // librspreload takes a number for the program before it calls raccept, and its select() finds a
-  // socket again only if the socket's own number is higher: so it is not the one of the request.
+  // Gives an accepted socket a new descriptor number. librspreload takes a number for the program
+  // before it calls raccept, and its select() finds a socket only if the socket's own number is
+  // higher.
   void Renumber() { readiness_.Renumber(); }
   // Whether a call with `flags` may sleep.
   [[nodiscard]] bool MayBlock(int flags) const;
-  // The state has changed: wakes every thread that sleeps on the socket, by whatever means.
+  // The state has changed: wakes every thread that sleeps on the socket.
   void Announce();
   // Sleeps until `ready` is true, after a short spin. `ready` makes progress; with `arm`, it first
-  // sees to it that the descriptor becomes readable by what comes later. EINTR if a signal handler
-  // ran, ETIMEDOUT at `deadline`.
+  // arms the descriptor for later events. EINTR if a signal handler ran, ETIMEDOUT at `deadline`.
   [[nodiscard]] ErrnoOr<void> WaitUntil(const std::function<bool(bool arm)>& ready,
                                         Time deadline = Time::Never());
   // The same for a call with `flags`: EAGAIN at once if it may not sleep.

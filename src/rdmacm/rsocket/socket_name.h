@@ -15,9 +15,9 @@ class SocketName {
  public:
   // Any address of `family` and any port. REQUIRES: AF_INET or AF_INET6.
   explicit SocketName(int family);
-  // nullopt if it is of another family, or too short.
+  // nullopt if the family is another, or `length` too short.
   [[nodiscard]] static std::optional<SocketName> From(const sockaddr* address, socklen_t length);
-  // The same for what rdma_cm has, whose length is that of its family.
+  // The same for an address of rdma_cm, which has the length of its family.
   [[nodiscard]] static std::optional<SocketName> From(const sockaddr* address);
   [[nodiscard]] static SocketName From(const DatagramAddress& address);
 
@@ -32,7 +32,7 @@ class SocketName {
   [[nodiscard]] DatagramAddress datagram_address() const { return {address(), port()}; }
   [[nodiscard]] bool is_any() const;
 
-  // As getsockname does: cut to *length, which becomes the whole length. REQUIRES: not null.
+  // As getsockname: truncates to *length, and sets it to the full length. REQUIRES: not null.
   void CopyTo(sockaddr* to, socklen_t* length) const;
 
   // Address, port, and the zone of a link-local address.

@@ -17,7 +17,7 @@ sockaddr_in Ipv4(const char* address, uint16_t port) {
 
 const sockaddr* Plain(const sockaddr_in& name) { return reinterpret_cast<const sockaddr*>(&name); }
 
-TEST(SocketName, IsWhatItWasMadeFrom) {
+TEST(SocketName, ReturnsTheAddressItWasMadeFrom) {
   const sockaddr_in raw = Ipv4("10.77.0.1", 7174);
   const auto name = SocketName::From(Plain(raw), sizeof raw);
   ASSERT_TRUE(name);
@@ -28,7 +28,7 @@ TEST(SocketName, IsWhatItWasMadeFrom) {
   EXPECT_EQ(SocketName::From(name->datagram_address()), *name);
 }
 
-TEST(SocketName, CanBeOfIpv6) {
+TEST(SocketName, SupportsIpv6) {
   const DatagramAddress address{*ParseIpAddress("fd77::2"), 9};
   const SocketName name = SocketName::From(address);
   EXPECT_EQ(name.family(), AF_INET6);
@@ -45,7 +45,7 @@ TEST(SocketName, RefusesOtherFamiliesAndShortNames) {
   EXPECT_FALSE(SocketName::From(nullptr, sizeof raw));
 }
 
-TEST(SocketName, IsCutWhenCopied) {
+TEST(SocketName, IsTruncatedWhenCopied) {
   const sockaddr_in raw = Ipv4("10.77.0.1", 7174);
   const auto name = SocketName::From(Plain(raw), sizeof raw);
   sockaddr_in copy{};

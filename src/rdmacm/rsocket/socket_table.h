@@ -11,13 +11,13 @@
 
 namespace verbena::rsockets {
 
-// The sockets of the process, by their descriptors. A socket that is found lives at least as long
-// as the call that has found it, so that rclose cannot take it from under another thread.
+// The sockets of the process, by descriptor. Find returns a reference, so that rclose in another
+// thread does not destroy a socket during a call.
 //
 // Any thread.
 class SocketTable {
  public:
-  // Returns the descriptor. EMFILE if it is too large a number.
+  // Returns the descriptor. EMFILE if its number is too large.
   [[nodiscard]] ErrnoOr<int> Insert(std::shared_ptr<Socket> socket) VERBENA_EXCLUDES(lock_) {
     const auto index = static_cast<std::size_t>(socket->descriptor());
     if (index >= kDescriptorsMax) return Fail(Errno{EMFILE});
@@ -27,13 +27,13 @@ class SocketTable {
     return static_cast<int>(index);
   }
 
-  // Null if the descriptor is no rsocket.
+  // Null if the descriptor is not an rsocket.
   [[nodiscard]] std::shared_ptr<Socket> Find(int descriptor) const VERBENA_EXCLUDES(lock_) {
     const MutexLock lock(lock_);
     return Has(descriptor) ? sockets_[static_cast<std::size_t>(descriptor)] : nullptr;
   }
 
-  // Takes it out; null if the descriptor is no rsocket.
+  // Removes and returns it; null if the descriptor is not an rsocket.
   [[nodiscard]] std::shared_ptr<Socket> Remove(int descriptor) VERBENA_EXCLUDES(lock_) {
     const MutexLock lock(lock_);
     if (!Has(descriptor)) return nullptr;

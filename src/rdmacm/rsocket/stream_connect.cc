@@ -1,4 +1,4 @@
-// How a StreamSocket becomes connected, and how it hears that it is no longer.
+// How a StreamSocket is connected and disconnected.
 
 #include <rdma/rdma_cma.h>
 
@@ -11,8 +11,8 @@
 namespace verbena::rsockets {
 namespace {
 
-// Both ends retry without end while the other has no receive posted: a program that does not call
-// for a while must not lose its connection. A lost peer is noticed by the other retry counter.
+// Both ends retry RNR NAKs without limit: a program that makes no calls for a while must not lose
+// its connection. The other retry counter detects a lost peer.
 constexpr uint8_t kRetryForever = 7;
 constexpr uint8_t kRetryCount = 7;
 
@@ -154,7 +154,7 @@ void StreamSocket::ResolveAddress() {
 void StreamSocket::ResolveRoute() {
   phase_ = Phase::kResolvingRoute;
   ++tries_;
-  // A route that the program knows is resolved by being set; the event comes all the same.
+  // Setting a route that the program knows resolves it; the event comes nevertheless.
   const int failed = options_.route.empty()
                          ? rdma_resolve_route(id_.get(), kResolveTimeoutMs)
                          : rdma_set_option(id_.get(), RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
@@ -186,7 +186,7 @@ void StreamSocket::SendRequest() {
   param.flow_control = 1;
   param.retry_count = kRetryCount;
   param.rnr_retry_count = kRetryForever;
-  // iWARP devices read to set a connection up.
+  // iWARP devices use a read to set up a connection.
   if (connection_->endpoint().sends_messages()) param.initiator_depth = 1;
   if (rdma_connect(id_.get(), &param) != 0) FailConnect(LastErrno());
 }
@@ -203,7 +203,8 @@ void StreamSocket::OnRequest(const ConnectionEvent& event) {
   if (id != nullptr) rdma_reject(id.get(), nullptr, 0);
 }
 
-// On failure the id is still the caller's, or gone with a socket that was rejected here.
+// On failure the caller keeps the id, unless the id was destroyed with a socket that was rejected
+// here.
 ErrnoOr<std::shared_ptr<StreamSocket>> StreamSocket::MakeAccepted(OwnedCmId& id,
                                                                   const ConnectionEvent& event) {
   const auto peer = ConnectionHeader::Parse(event.private_data());
@@ -278,7 +279,7 @@ void StreamSocket::OnLost(const ConnectionEvent& event) {
     const MutexLock lock(lock_);
     if (phase_ == Phase::kConnected) {
       connection_->OnDisconnected();
-      rdma_disconnect(id_.get());  // answers the peer; what has arrived can still be read
+      rdma_disconnect(id_.get());  // responds to the peer; received bytes can still be read
     } else if (IsConnecting()) {
       if (phase_ == Phase::kAccepting) listener = listener_.lock();
       FailConnect(event.error());

@@ -79,7 +79,7 @@ bool StreamConnection::Progress() {
       } else if (completion.status == IBV_WC_SUCCESS) {
         OnReceived(completion);
         received[count++] = id.value;
-      }  // else the queue pair has failed or is closed, and the sends say why
+      }  // otherwise the queue pair has failed or is closed, and the sends report why
     }
     const auto posted = endpoint_->PostReceives(std::span(received).first(count));
     if (!is_over_) Check(posted);
@@ -101,14 +101,14 @@ void StreamConnection::OnReceived(const ibv_wc& completion) {
       OnCredits(message.value);
       break;
     case MessageOp::kIomap:
-      receiver_.OnCounted();  // the entry is in the list
+      receiver_.OnCounted();  // the entry is already in the list
       break;
     case MessageOp::kControl:
       OnControl(message.value);
       break;
     case MessageOp::kWrite:
       break;
-  }  // other numbers are reserved, and rdma-core takes no notice of some
+  }  // other values are reserved, and rdma-core ignores some
 }
 
 void StreamConnection::OnCredits(uint32_t value) {
@@ -153,9 +153,9 @@ void StreamConnection::FailWith(Errno error) {
 }
 
 void StreamConnection::OnDisconnected() {
-  // What the peer said before it went is in the completion queue.
+  // The last messages of the peer are in the completion queue.
   Progress();
-  // A peer that has shut down its sending half has said all; another one was cut off.
+  // A peer that shut down its sending half has sent everything; otherwise the stream was cut off.
   if (readable_) FailWith({ECONNRESET});
   is_over_ = true;
 }
@@ -169,7 +169,7 @@ void StreamConnection::GrantToPeer() {
   while (receiver_.half_due() || receiver_.credits_due()) {
     const bool half = receiver_.half_due();
     const unsigned needed = half && endpoint_->sends_messages() ? 2 : 1;
-    if (control_used_ + needed > kControlSlots) return;  // a completion leads here again
+    if (control_used_ + needed > kControlSlots) return;  // called again after a completion
     control_used_ += needed;
     if (half) {
       SendHalf();

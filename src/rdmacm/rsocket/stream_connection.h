@@ -17,41 +17,41 @@
 
 namespace verbena::rsockets {
 
-// A stream between two ends, from the moment that it has a queue pair: puts the sender and the
-// receiver on a StreamEndpoint, grants buffers and credits, and knows which directions are open.
-// It never blocks. The owner's lock guards it.
+// A stream between two ends that has a queue pair: connects the sender and the receiver to a
+// StreamEndpoint, grants buffers and credits, and knows which directions are open. It never blocks.
+// The owner's lock guards it.
 class StreamConnection {
  public:
   [[nodiscard]] static ErrnoOr<std::unique_ptr<StreamConnection>> Make(rdma_cm_id* id,
                                                                        const StreamSizes& sizes);
 
-  // What the peer gets as private data.
+  // The private data for the peer.
   [[nodiscard]] ConnectionHeader header() const;
-  // The peer's private data has come: the stream is open.
+  // The private data of the peer has arrived: opens the stream.
   void Start(const ConnectionHeader& peer);
 
   [[nodiscard]] StreamEndpoint& endpoint() const { return *endpoint_; }
   [[nodiscard]] Iomaps& iomaps() { return *iomaps_; }
 
-  // Takes completions, and grants what can be granted. True if anything has changed. REQUIRES:
-  // Start, for this and for all that follows.
+  // Handles completions, and grants buffers and credits. True if anything has changed. REQUIRES:
+  // Start was called, here and below.
   bool Progress();
 
-  // Directions. A connection is over when the peer has disconnected, this end has done so and the
-  // peer knows, or it has failed.
+  // Directions. A connection is over when the peer has disconnected, when this end has disconnected
+  // and the peer knows, or when it has failed.
   [[nodiscard]] bool can_read() const { return readable_ && !is_over_; }
   [[nodiscard]] bool can_write() const { return writable_ && !is_over_; }
   [[nodiscard]] bool is_over() const { return is_over_; }
-  // Why it has failed; 0 if it has not, or the program has been told.
+  // Why it has failed; 0 if it has not, or if the error was reported.
   [[nodiscard]] int error() const { return error_; }
   [[nodiscard]] int TakeError();
   void FailWith(Errno error);
-  // The connection manager says that the peer is gone.
+  // The connection manager reports that the peer is gone.
   void OnDisconnected();
 
-  // Closes directions (SHUT_RD, SHUT_WR, SHUT_RDWR), and tells the peer as soon as it can be told.
+  // Closes directions (SHUT_RD, SHUT_WR, SHUT_RDWR), and notifies the peer as soon as possible.
   void Shutdown(int how);
-  // The peer has acknowledged everything that was sent, or never will.
+  // The peer has acknowledged everything that was sent, or cannot do so any more.
   [[nodiscard]] bool is_flushed() const;
 
   [[nodiscard]] const StreamReceiver& receiver() const { return receiver_; }
@@ -59,14 +59,14 @@ class StreamConnection {
   // The program has read `length` bytes.
   void Consume(uint32_t length);
 
-  // Posts what the sender has given out. Its bytes are in the send buffer, or in `inline_bytes`.
+  // Posts a transfer of the sender. Its bytes are in the send buffer, or in `inline_bytes`.
   void PostData(const StreamTransfer& transfer, std::span<const std::byte> inline_bytes);
   void PostDirect(const StreamTransfer& transfer, std::span<const std::byte> inline_bytes);
   // The mapping of the peer that has `offset`.
   [[nodiscard]] std::optional<IomapEntry> FindIomap(uint64_t offset) const;
-  // Announces mappings; false if some have to wait for the peer.
+  // Announces mappings; false if some must wait for the peer.
   bool SendIomaps();
-  // An empty write: the peer's queue pair acknowledges it, its program hears nothing.
+  // Sends an empty write: the peer's queue pair acknowledges it, without an effect on the program.
   void SendKeepalive();
 
  private:
@@ -89,10 +89,10 @@ class StreamConnection {
   std::optional<StreamSender> sender_;
   std::optional<Iomaps> iomaps_;
   ConnectionHeader peer_{};
-  unsigned next_target_ = 1;       // the entry of our list that the peer writes next
-  unsigned next_peer_target_ = 1;  // the entry of the peer's list that is written next
+  unsigned next_target_ = 1;       // entry of the local list that the peer writes next
+  unsigned next_peer_target_ = 1;  // entry of the peer's list that is written next
   unsigned control_used_ = 0;
-  unsigned control_count_ = 0;  // since the beginning: picks the control buffer
+  unsigned control_count_ = 0;  // messages so far; selects the control buffer
   std::optional<ControlCode> pending_control_;
   bool readable_ = true;
   bool writable_ = true;

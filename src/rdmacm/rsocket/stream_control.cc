@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxSegmentUnknown = 2048;
 
-// A path record as the program that asks for RDMA_ROUTE wants it.
+// A path record in the form of RDMA_ROUTE.
 ibv_path_data ToPathData(const ibv_sa_path_rec& record) {
   constexpr uint8_t kExactly = 2 << 6;
   ibv_path_data data{};
@@ -99,7 +99,7 @@ ErrnoOr<off_t> StreamSocket::Map(void* buffer, std::size_t length, int protectio
   const auto mapped = connection_->iomaps().Map(connection_->endpoint().pd(), buffer, length,
                                                 (protection & PROT_WRITE) != 0, named);
   if (!mapped) return Fail(mapped.error());
-  connection_->SendIomaps();  // what has to wait goes out before the next data
+  connection_->SendIomaps();  // announcements that must wait are sent before the next data
   return static_cast<off_t>(*mapped);
 }
 

@@ -21,7 +21,7 @@ ErrnoOr<void> Posted(int error) {
   return Fail(Errno{error > 0 ? error : errno});
 }
 
-// The sizes that the device can do, and that the protocol allows.
+// Limits the sizes to those of the device and of the protocol.
 ErrnoOr<StreamSizes> Fitting(ibv_context* context, StreamSizes sizes) {
   ibv_device_attr device{};
   if (const int error = ibv_query_device(context, &device); error != 0) return Fail(Errno{error});
@@ -111,7 +111,7 @@ ErrnoOr<void> StreamEndpoint::PostReceives(std::span<const uint32_t> slots) {
     const std::size_t count = std::min(slots.size(), kReceiveBatch);
     for (std::size_t i = 0; i < count; ++i) {
       const WorkId id{.kind = WorkId::Kind::kReceive, .value = slots[i]};
-      // A message that comes as immediate data takes no memory.
+      // A message in immediate data uses no memory.
       words[i] = {
           .addr = receive_memory_.address() + sizes_.receive_buffer + slots[i] * kMessageSize,
           .length = kMessageSize,
@@ -161,7 +161,7 @@ ErrnoOr<void> StreamEndpoint::PostWrite(const Write& write) {
     wr.imm_data = BigEndian(word);
     return PostSend(wr);
   }
-  // The message goes out behind the data, and its completion gives back its own place alone.
+  // The message follows the data, and its completion releases only its own slot.
   ibv_sge sge{.addr = reinterpret_cast<uint64_t>(&word), .length = kMessageSize, .lkey = 0};
   ibv_send_wr message{};
   message.wr_id = WorkId{.kind = write.id.kind,
@@ -195,7 +195,7 @@ std::optional<RemoteBuffer> StreamEndpoint::TakeTarget(unsigned entry) const {
   CHECK(entry < kTargetEntries);
   const auto bytes =
       target_memory_.bytes().subspan(entry * RemoteBuffer::kSize, RemoteBuffer::kSize);
-  // The device writes this memory. The length is the last field, and an entry without one is empty.
+  // The device writes this memory. The length is the last field; an entry of length 0 is empty.
   const std::atomic_ref length(*reinterpret_cast<uint32_t*>(&bytes[12]));
   if (length.load(std::memory_order_acquire) == 0) return std::nullopt;
   const RemoteBuffer target = RemoteBuffer::Parse(bytes, std::endian::native);

@@ -16,8 +16,8 @@
 
 namespace verbena::rsockets {
 
-// What programs set with rsetsockopt before a connection is made; a connection that is accepted has
-// that of its listener. A value type.
+// Sizes that programs set with rsetsockopt before a connection is made; an accepted connection has
+// those of its listener. A value type.
 struct StreamSizes {
   uint32_t send_buffer = kSendBufferDefault;
   uint32_t receive_buffer = kReceiveBufferDefault;
@@ -28,8 +28,8 @@ struct StreamSizes {
 };
 
 // The verbs objects of one connection: an RC queue pair on the id, its completion queue, and three
-// pieces of registered memory. It posts what it is asked to, and knows nothing of the protocol but
-// its formats. The owner's lock guards it.
+// pieces of registered memory. It posts work requests, and knows only the formats of the protocol.
+// The owner's lock guards it.
 class StreamEndpoint {
  public:
   // One RDMA write.
@@ -38,12 +38,12 @@ class StreamEndpoint {
     bool is_inline = false;
     uint64_t remote_address = 0;
     uint32_t rkey = 0;
-    std::optional<Message> message = {};  // that the peer gets with it
+    std::optional<Message> message = {};  // sent with it
     WorkId id{};
   };
 
-  // With the sizes that the device can do. All receives are posted. REQUIRES: the id has a device,
-  // and outlives this.
+  // With sizes within the limits of the device. Posts all receives. REQUIRES: the id has a device,
+  // and outlives the endpoint.
   [[nodiscard]] static ErrnoOr<std::unique_ptr<StreamEndpoint>> Make(rdma_cm_id* id,
                                                                      const StreamSizes& wanted);
   StreamEndpoint(const StreamEndpoint&) = delete;
@@ -51,26 +51,26 @@ class StreamEndpoint {
   ~StreamEndpoint();
 
   [[nodiscard]] const StreamSizes& sizes() const { return sizes_; }
-  // The device has no immediate data (iWARP): a message is a SEND behind the write.
+  // The device has no immediate data (iWARP): a message is a SEND after the write.
   [[nodiscard]] bool sends_messages() const { return sends_messages_; }
   [[nodiscard]] NotifiedCq& cq() const { return *cq_; }
   [[nodiscard]] ibv_pd* pd() const { return id_->pd; }
   [[nodiscard]] const RegisteredMemory& send_memory() const { return send_memory_; }
   [[nodiscard]] const RegisteredMemory& receive_memory() const { return receive_memory_; }
   [[nodiscard]] const RegisteredMemory& target_memory() const { return target_memory_; }
-  // Room for an entry that does not fit into a work request: slot `n` of kControlSlots.
+  // A buffer for an entry that is too long for inline data: slot `n` of kControlSlots.
   [[nodiscard]] std::span<std::byte> control_buffer(unsigned n) const;
 
-  // Gives receives back to the queue that have completed.
+  // Posts receives again that have completed.
   [[nodiscard]] ErrnoOr<void> PostReceives(std::span<const uint32_t> slots);
-  // A message alone. Its id is that of a control message.
+  // Posts a message without data. Its work id is that of a control message.
   [[nodiscard]] ErrnoOr<void> PostMessage(Message message);
   [[nodiscard]] ErrnoOr<void> PostWrite(const Write& write);
 
-  // The message that a receive has brought.
+  // The message of a completed receive.
   [[nodiscard]] Message MessageOf(const ibv_wc& completion) const;
-  // The entry of the target list that the peer has written since the last call; nullopt if it has
-  // not. The entry is then empty again.
+  // The entry of the target list that the peer has written since the last call; nullopt if there is
+  // none. Clears the entry.
   [[nodiscard]] std::optional<RemoteBuffer> TakeTarget(unsigned entry) const;
   // Entry `n` of the iomap list, which the peer writes. REQUIRES: n < sizes().iomap_size.
   [[nodiscard]] IomapEntry iomap_entry(unsigned n) const;
@@ -83,7 +83,7 @@ class StreamEndpoint {
   [[nodiscard]] ErrnoOr<void> MakeMemory();
   [[nodiscard]] ErrnoOr<void> PostAllReceives();
   [[nodiscard]] ErrnoOr<void> PostSend(ibv_send_wr& wr) const;
-  // As many as there are credits, and some for control messages.
+  // One per credit, and some for control messages.
   [[nodiscard]] uint32_t receive_count() const { return sizes_.receive_queue + kControlSlots; }
 
   rdma_cm_id* const id_;

@@ -1,4 +1,4 @@
-// The bytes of a StreamSocket.
+// Reading and writing bytes of a StreamSocket.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ std::size_t StreamSocket::ReadAvailable(IoCursor& to, bool peek) {
     const std::size_t readable = connection_->receiver().readable();
     part = connection_->receiver().Front(static_cast<uint32_t>(std::min(readable, to.left())));
   }
-  // The peer gets this memory again only when it is consumed.
+  // The peer does not write this memory before it is consumed.
   to.CopyIn(buffer.subspan(part.first.offset, part.first.length));
   to.CopyIn(buffer.subspan(part.second.offset, part.second.length));
   if (!peek && part.length() > 0) {
@@ -47,7 +47,7 @@ ErrnoOr<std::size_t> StreamSocket::Receive(IoVector to, int flags,
       if (connection_->receiver().readable() == 0 && !connection_->can_read()) {
         const int error = done == 0 ? connection_->TakeError() : 0;
         if (error != 0) return Fail(Errno{error});
-        break;  // the end of the stream
+        break;  // end of the stream
       }
     }
     const auto waited = Await(flags, [this](bool arm) {

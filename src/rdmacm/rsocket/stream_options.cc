@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kRouteMax = 4096;
 
-// The size that a program asks for is doubled, as Linux does for SO_RCVBUF; whole pages of two
-// halves.
+// The requested size is doubled, as Linux does for SO_RCVBUF, and rounded to two halves of whole
+// pages.
 uint32_t BufferSize(int wanted) {
   constexpr int64_t kUnit = 8192;
   const int64_t doubled = std::clamp<int64_t>(int64_t{wanted} * 2, kBufferMin, kBufferMax);
@@ -91,7 +91,7 @@ ErrnoOr<void> StreamOptions::SetTcp(int name, int value) {
       no_delay = value != 0;
       return {};
     case TCP_MAXSEG:
-      return {};  // the path has its MTU
+      return {};  // the path determines the MTU
     case TCP_KEEPIDLE:
     case TCP_KEEPINTVL:
     case TCP_KEEPCNT: {

@@ -12,8 +12,8 @@
 
 namespace verbena::rsockets {
 
-// The options of a stream socket that are values: what is set is what is got. A connection that is
-// accepted starts with those of its listener. A value type.
+// The options of a stream socket that are plain values: Get returns what Set stored. An accepted
+// connection starts with those of its listener. A value type.
 struct StreamOptions {
   StreamSizes sizes{};
   bool reuse_address = false;
@@ -23,15 +23,15 @@ struct StreamOptions {
   bool ipv6_only = false;
   linger close_wait{};
   int keepalive_idle = kKeepaliveIdleSeconds;
-  int keepalive_interval = 75;  // kept for programs that ask; the queue pair has retries of its own
+  int keepalive_interval = 75;  // stored only; the queue pair has its own retries
   int keepalive_count = 9;
   std::vector<std::byte> route;  // RDMA_ROUTE: struct ibv_path_data[]
 
-  // `fixed`: a queue pair with the sizes is there, or about to be. ENOPROTOOPT for an option that
-  // rsockets do not have, EINVAL for a bad value.
+  // `fixed`: the queue pair with these sizes exists, or is being made. ENOPROTOOPT for an option
+  // that rsockets do not have, EINVAL for a bad value.
   [[nodiscard]] ErrnoOr<void> Set(int level, int name, std::span<const std::byte> value,
                                   bool fixed);
-  // The length of the value, at the front of `value`.
+  // Writes to the front of `value`, and returns the length.
   [[nodiscard]] ErrnoOr<socklen_t> Get(int level, int name, std::span<std::byte> value) const;
 
  private:
@@ -40,7 +40,7 @@ struct StreamOptions {
   [[nodiscard]] ErrnoOr<void> SetRdma(int name, std::span<const std::byte> value);
 };
 
-// An option's value as a number, and a number as an option's value. EINVAL if there is no room.
+// Converts between an option's value and a number. EINVAL if there is no room.
 [[nodiscard]] ErrnoOr<int> IntOf(std::span<const std::byte> value);
 [[nodiscard]] ErrnoOr<socklen_t> PutInt(int number, std::span<std::byte> value);
 

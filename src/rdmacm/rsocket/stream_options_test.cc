@@ -24,7 +24,7 @@ class StreamOptionsTest : public ::testing::Test {
   StreamOptions options;
 };
 
-TEST_F(StreamOptionsTest, GivesBackWhatWasSet) {
+TEST_F(StreamOptionsTest, GetReturnsWhatWasSet) {
   struct Row {
     int level, name, value;
   };
@@ -69,7 +69,7 @@ TEST_F(StreamOptionsTest, FixesSizesWithTheQueuePair) {
   EXPECT_EQ(Get(SOL_SOCKET, SO_RCVBUF), static_cast<int>(kReceiveBufferDefault));
 }
 
-TEST_F(StreamOptionsTest, RefusesWhatItDoesNotKnow) {
+TEST_F(StreamOptionsTest, RefusesUnknownOptions) {
   EXPECT_EQ(Set(SOL_SOCKET, SO_BROADCAST, 1), ENOPROTOOPT);
   EXPECT_EQ(Get(SOL_SOCKET, SO_BROADCAST), -ENOPROTOOPT);
   EXPECT_EQ(Set(IPPROTO_TCP, TCP_CORK, 1), ENOPROTOOPT);
@@ -86,7 +86,7 @@ TEST_F(StreamOptionsTest, RefusesAValueThatIsTooShort) {
             Errno{EINVAL});
 }
 
-TEST_F(StreamOptionsTest, HasATimeToWaitAtClose) {
+TEST_F(StreamOptionsTest, HasACloseTimeout) {
   const linger wait{.l_onoff = 1, .l_linger = 3};
   ASSERT_TRUE(options.Set(SOL_SOCKET, SO_LINGER, std::as_bytes(std::span(&wait, 1)), false));
   linger got{};
@@ -95,7 +95,7 @@ TEST_F(StreamOptionsTest, HasATimeToWaitAtClose) {
   EXPECT_EQ(got.l_linger, 3);
 }
 
-TEST_F(StreamOptionsTest, CutsAValueToTheRoomForIt) {
+TEST_F(StreamOptionsTest, TruncatesAValueToTheRoomForIt) {
   std::array<std::byte, 2> bytes{};
   EXPECT_EQ(options.Get(SOL_SOCKET, SO_TYPE, bytes), socklen_t{2});
 }

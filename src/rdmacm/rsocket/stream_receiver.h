@@ -9,11 +9,12 @@
 
 namespace verbena::rsockets {
 
-// The receiving half of a stream: which bytes of the receive buffer the program has yet to read,
-// and when the peer gets a half of the buffer, or credits, again. Sans-IO. One thread at a time.
+// The receiving half of a stream: which bytes of the receive buffer the program has not read yet,
+// and when a half of the buffer, or credits, are granted to the peer again. Sans-IO. One thread at
+// a time.
 //
-// The peer writes the buffer from its beginning to its end, and again. It owns a half from the
-// moment that it is granted until it has filled it.
+// The peer writes the buffer from its beginning to its end, and starts again. It owns a half from
+// the grant until it has filled the half.
 class StreamReceiver {
  public:
   // The first half is granted by the connection header. REQUIRES: `buffer_size` is even.
@@ -21,9 +22,9 @@ class StreamReceiver {
 
   [[nodiscard]] uint32_t half() const { return unread_.size() / 2; }
 
-  // The peer has written `length` bytes. False if it had no credit, or wrote what was not granted.
+  // The peer has written `length` bytes. False if it had no credit, or exceeded the grant.
   [[nodiscard]] bool OnData(uint32_t length);
-  // The peer has sent another message that needs a credit.
+  // The peer has sent another message that uses a credit.
   void OnCounted() { credits_.Consume(); }
 
   [[nodiscard]] uint32_t readable() const { return unread_.used(); }
@@ -32,19 +33,19 @@ class StreamReceiver {
   // The program has read `length` bytes. REQUIRES: length <= readable().
   void Consume(uint32_t length);
 
-  // A half is free that the peer does not own.
+  // A half is free, and the peer does not own it.
   [[nodiscard]] bool half_due() const { return free_ >= half(); }
   [[nodiscard]] bool credits_due() const { return credits_.due(); }
-  // The half that the peer now gets. REQUIRES: half_due().
+  // Grants the next half to the peer. REQUIRES: half_due().
   [[nodiscard]] BufferPart GrantHalf();
-  // The value of a credit message that is sent now.
+  // The value for a credit message that is sent now.
   [[nodiscard]] uint16_t GrantCredits() { return credits_.Grant(); }
 
  private:
   ReceiveCredits credits_;
-  Ring<uint32_t> messages_;  // bytes of each that are unread
+  Ring<uint32_t> messages_;  // unread bytes of each
   ByteRing unread_;
-  uint32_t granted_;     // bytes that the peer may yet write
+  uint32_t granted_;     // bytes that the peer may still write
   uint32_t free_;        // bytes that are neither granted nor unread
   uint32_t next_grant_;  // the offset of the next half to grant
 };

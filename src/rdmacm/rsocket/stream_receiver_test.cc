@@ -13,7 +13,7 @@ TEST(StreamReceiver, GrantsTheSecondHalfAtOnce) {
   EXPECT_FALSE(receiver.half_due());
 }
 
-TEST(StreamReceiver, ReadsWhatCameInOrder) {
+TEST(StreamReceiver, ReadsBytesInOrder) {
   StreamReceiver receiver(1000, 16);
   EXPECT_TRUE(receiver.OnData(100));
   EXPECT_TRUE(receiver.OnData(50));
@@ -42,7 +42,7 @@ TEST(StreamReceiver, GrantsAHalfAgainWhenItIsRead) {
   EXPECT_EQ(part.second, (BufferPart{.offset = 0, .length = 500}));
 }
 
-TEST(StreamReceiver, GivesACreditBackForEachMessageThatIsReadWhole) {
+TEST(StreamReceiver, GrantsACreditForEachConsumedMessage) {
   StreamReceiver receiver(1000, 4);
   EXPECT_TRUE(receiver.OnData(10));
   EXPECT_TRUE(receiver.OnData(10));

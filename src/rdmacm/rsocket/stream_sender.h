@@ -12,50 +12,50 @@
 
 namespace verbena::rsockets {
 
-// One RDMA write that is to be posted: from where to where. A value type.
+// An RDMA write to be posted. A value type.
 struct StreamTransfer {
   uint32_t length = 0;
-  RingPart local{};  // of the send buffer; empty if the bytes travel inside the work request
+  RingPart local{};  // part of the send buffer; empty for inline data
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
 };
 
-// The sending half of a stream: decides how much may be sent now and where it goes. Data needs a
-// place in the send queue, a credit, a buffer of the peer, and space in the send buffer unless it
-// fits into the work request. Sans-IO. One thread at a time.
+// The sending half of a stream: decides how much may be sent now, and to where. Data needs a slot
+// of the send queue, a credit, a buffer of the peer, and space in the send buffer unless it is sent
+// inline. Sans-IO. One thread at a time.
 //
-// The peer's buffers arrive as entries of the target list and are filled one after the other, each
-// to its end. That is the protocol: the peer knows from lengths alone where bytes are.
+// The peer's buffers arrive as entries of the target list and are filled in order, each to its end.
+// The protocol requires this: the peer derives the positions of bytes from lengths alone.
 class StreamSender {
  public:
   struct Config {
     uint32_t slots = 0;           // of the send queue, for data
-    uint32_t slots_per_data = 1;  // 2 if a message needs a SEND of its own
+    uint32_t slots_per_data = 1;  // 2 if a message needs its own SEND
     uint32_t buffer_size = 0;
     uint32_t inline_max = 0;
   };
 
   StreamSender(const Config& config, uint16_t credits, const RemoteBuffer& first_target);
 
-  // Whether a call of Next returns a transfer.
+  // Whether Next would return a transfer.
   [[nodiscard]] bool can_send() const;
   [[nodiscard]] bool can_send_direct() const { return HasSlots(1) && HasBuffer(); }
   // The next transfer of at most `wanted` bytes; nullopt if nothing can be sent now. It counts as
-  // posted: its completion is OnCompletion. REQUIRES: wanted > 0.
+  // posted until OnCompletion. REQUIRES: wanted > 0.
   [[nodiscard]] std::optional<StreamTransfer> Next(uint32_t wanted);
 
-  // A write of `length` bytes outside of the stream, to a mapped buffer. Needs no credit.
+  // A write of `length` bytes outside the stream, to a mapped buffer. Needs no credit.
   [[nodiscard]] std::optional<StreamTransfer> NextDirect(uint32_t wanted);
-  // An entry of the peer's iomap list, of `length` bytes; it needs a credit as data does.
+  // An entry of the peer's iomap list, of `length` bytes; needs a credit, as data does.
   [[nodiscard]] std::optional<StreamTransfer> NextEntry(uint32_t length);
 
-  // Work requests have completed, in order: `slots` of the send queue, and what Next took of the
-  // buffer for them.
+  // Work requests have completed, in order: releases `slots` of the send queue, and the bytes of
+  // the buffer that Next took for them.
   void OnCompletion(uint32_t slots, uint32_t buffer_bytes);
-  // A credit message has come.
+  // A credit message has arrived.
   void OnCredits(uint32_t value) { credits_.Grant(value); }
-  // An entry of the target list has been written. False if the peer grants more buffers than it
-  // has entries for.
+  // The peer has written an entry of the target list. False if it grants more buffers than the list
+  // has entries.
   [[nodiscard]] bool OnTarget(const RemoteBuffer& target);
 
   // Every work request has completed.

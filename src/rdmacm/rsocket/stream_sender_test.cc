@@ -24,13 +24,13 @@ TEST(StreamSender, FillsATargetFromItsBeginning) {
   EXPECT_EQ(second->local.first.offset, 1000U);
 }
 
-TEST(StreamSender, TakesNoBufferForWhatFitsIntoTheRequest) {
+TEST(StreamSender, InlineDataUsesNoBuffer) {
   StreamSender sender(Config(), 16, kTarget);
   EXPECT_EQ(sender.Next(64)->local.length(), 0U);
   EXPECT_EQ(sender.Next(65)->local.length(), 65U);
 }
 
-TEST(StreamSender, CutsATransferAtTheEndOfTheTarget) {
+TEST(StreamSender, SplitsATransferAtTheEndOfTheTarget) {
   StreamSender sender(Config(), 16, {.address = 0x1000, .rkey = 1, .length = 300});
   EXPECT_EQ(sender.Next(200)->length, 200U);
   EXPECT_EQ(sender.Next(200)->length, 100U);
@@ -65,7 +65,7 @@ TEST(StreamSender, StopsWhenTheSendQueueIsFull) {
   EXPECT_TRUE(sender.can_send());
 }
 
-TEST(StreamSender, CountsTwoPlacesWhereAMessageHasItsOwnRequest) {
+TEST(StreamSender, CountsTwoSlotsIfAMessageHasItsOwnRequest) {
   StreamSender::Config config = Config();
   config.slots_per_data = 2;
   config.slots = 5;
@@ -87,7 +87,7 @@ TEST(StreamSender, WaitsUntilEnoughOfTheBufferIsFree) {
   EXPECT_EQ(transfer->local.second.length, 15U << 10);
 }
 
-TEST(StreamSender, CutsATransferToWhatTheBufferHas) {
+TEST(StreamSender, LimitsATransferToTheFreeBuffer) {
   StreamSender sender(Config(), 100, kTarget);
   EXPECT_EQ(sender.Next(64 << 10)->length, 32U << 10);
 }
@@ -98,7 +98,7 @@ TEST(StreamSender, RefusesMoreTargetsThanTheListHasEntries) {
   EXPECT_FALSE(sender.OnTarget(kTarget));
 }
 
-TEST(StreamSender, WaitsForATargetIfThePeerGaveNone) {
+TEST(StreamSender, WaitsForATarget) {
   StreamSender sender(Config(), 100, {});
   EXPECT_FALSE(sender.can_send());
 }

@@ -106,7 +106,7 @@ void StreamSocket::Close() {
     const linger& wait = options_.close_wait;
     if (wait.l_onoff != 0) deadline = Now() + Seconds(wait.l_linger);
     connected = phase_ == Phase::kConnected;
-    // A wait of no time is an abort, which the peer sees as a connection reset.
+    // A linger time of 0 aborts the connection: the peer sees a reset.
     if (connected && Now() < deadline) connection_->Shutdown(SHUT_RDWR);
   }
   for (const auto& connection : waiting) connection->Close();
@@ -167,7 +167,7 @@ short StreamSocket::PollConnected(short events, bool arm) {
   if (!connection_->can_write() || connection_->sender().can_send()) found |= POLLOUT | POLLWRNORM;
   if (!connection_->can_read()) found |= POLLRDHUP;
   found &= events;
-  // As of TCP, a program that stops at POLLHUP must not miss what it has yet to read.
+  // As with TCP: a program that stops at POLLHUP must not miss unread bytes.
   if (connection_->is_over() && connection_->receiver().readable() == 0) found |= POLLHUP;
   if (connection_->error() != 0) found |= POLLERR;
   return static_cast<short>(found);

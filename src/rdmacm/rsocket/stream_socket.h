@@ -19,11 +19,11 @@ namespace verbena::rsockets {
 
 // A socket of type SOCK_STREAM: a listener, or one end of a connection over an RC queue pair.
 //
-// The service thread takes the events of the connection manager and so moves the phase on; calls of
-// the program wait for it. Bytes move in calls of the program only.
+// The service thread takes the events of the connection manager, which change the phase; calls of
+// the program wait for that. Bytes move only in calls of the program.
 //
-// Files: stream_socket.cc (life, poll, names), stream_connect.cc (phases), stream_io.cc (bytes),
-// stream_control.cc (options, mapped buffers).
+// Files: stream_socket.cc (lifetime, poll, names), stream_connect.cc (phases), stream_io.cc
+// (bytes), stream_control.cc (options, mapped buffers).
 class StreamSocket final : public Socket,
                            public ServiceClient,
                            public std::enable_shared_from_this<StreamSocket> {
@@ -68,14 +68,14 @@ class StreamSocket final : public Socket,
     kResolvingAddress,
     kResolvingRoute,
     kConnecting,
-    kAccepting,  // made by a listener; the peer has yet to answer
+    kAccepting,  // made by a listener; the peer has not completed the handshake
     kConnected,  // `connection_` knows which directions are open
-    kFailed,     // never was connected: see error_
+    kFailed,     // was never connected: see error_
     kClosed,
   };
 
   [[nodiscard]] bool IsConnecting() const VERBENA_REQUIRES(lock_);
-  // As an event of the connection manager says.
+  // Handles an event of the connection manager.
   void OnEvent(const ConnectionEvent& event);
   void OnConnectStep(const ConnectionEvent& event) VERBENA_REQUIRES(lock_);
   void OnRequest(const ConnectionEvent& event) VERBENA_EXCLUDES(lock_);
@@ -93,43 +93,43 @@ class StreamSocket final : public Socket,
   // Starts or stops the timer of the keepalive.
   void SetKeepaliveTimer() VERBENA_REQUIRES(lock_);
 
-  // OK if the connection is there; waits for it if `flags` allow.
+  // OK if the socket is connected; waits for it if `flags` allow.
   [[nodiscard]] ErrnoOr<void> AwaitConnected(int flags) VERBENA_EXCLUDES(lock_);
-  // Takes completions, after arming if asked to; other threads hear of what has changed.
+  // Handles completions; with `arm`, arms first. Notifies other threads of changes.
   void Advance(bool arm) VERBENA_REQUIRES(lock_);
   [[nodiscard]] short PollConnected(short events, bool arm) VERBENA_REQUIRES(lock_);
-  // Why nothing can be sent any more; OK if it can be.
+  // Why nothing can be sent any more; OK if sending is possible.
   [[nodiscard]] ErrnoOr<void> CheckWritable() VERBENA_REQUIRES(lock_);
 
-  // Moves bytes without waiting. They return the number of bytes, 0 if none can be moved now.
+  // Move bytes without waiting, and return their number; 0 if none can be moved now.
   [[nodiscard]] std::size_t ReadAvailable(IoCursor& to, bool peek)
       VERBENA_EXCLUDES(lock_, receive_lock_);
   [[nodiscard]] ErrnoOr<std::size_t> SendBurst(IoCursor& from) VERBENA_EXCLUDES(lock_, send_lock_);
   [[nodiscard]] ErrnoOr<std::size_t> DirectBurst(std::span<const std::byte> from, uint64_t offset)
       VERBENA_EXCLUDES(lock_, send_lock_);
-  // Copies what `transfer` takes: to the send buffer, or to `inline_bytes`.
+  // Copies the bytes of `transfer` to the send buffer, or to `inline_bytes`.
   static void Gather(const StreamTransfer& transfer, IoCursor& from, std::span<std::byte> buffer,
                      std::span<std::byte> inline_bytes);
 
   const int family_;
   ServiceThread& service_;
   const CmEventChannel channel_;
-  OwnedCmId id_;  // before connection_, whose queue pair is on it
+  OwnedCmId id_;  // declared before connection_, whose queue pair uses it
 
   // Lock order: send_lock_ or receive_lock_, then lock_, then those of the watchers and the table.
-  Mutex send_lock_;     // who writes the send buffer
-  Mutex receive_lock_;  // who reads the receive buffer
+  Mutex send_lock_;     // held while writing the send buffer
+  Mutex receive_lock_;  // held while reading the receive buffer
   Mutex lock_;
   Phase phase_ VERBENA_GUARDED_BY(lock_) = Phase::kNew;
   StreamOptions options_ VERBENA_GUARDED_BY(lock_);
-  // Stays for good once it is there.
+  // Never reset once it is set.
   std::unique_ptr<StreamConnection> connection_ VERBENA_PT_GUARDED_BY(lock_);
   std::optional<AcceptQueue<StreamSocket>> accept_queue_ VERBENA_GUARDED_BY(lock_);
   std::weak_ptr<StreamSocket> listener_ VERBENA_GUARDED_BY(lock_);  // of kAccepting
   std::optional<SocketName> destination_ VERBENA_GUARDED_BY(lock_);
   int tries_ VERBENA_GUARDED_BY(lock_) = 0;
-  int error_ VERBENA_GUARDED_BY(lock_) = 0;           // of kFailed, until the program has been told
-  bool is_served_ VERBENA_GUARDED_BY(lock_) = false;  // by the service thread
+  int error_ VERBENA_GUARDED_BY(lock_) = 0;  // of kFailed, until it was reported to the program
+  bool is_served_ VERBENA_GUARDED_BY(lock_) = false;  // the service thread has its files
 };
 
 }  // namespace verbena::rsockets

@@ -5,15 +5,15 @@
 #include "base/event_file.h"
 #include "base/mutex.h"
 
-// How a thread that sleeps on a socket hears of what another thread finds there. A thread sleeps on
-// the descriptor of the socket, which is readable when a completion comes. But the thread that
-// wakes first takes the event, and with it what the others wait for: so it signals each of them.
+// Notifies threads that sleep on a socket of events that another thread finds. A thread sleeps on
+// the descriptor of the socket, which is readable when a completion arrives. The thread that wakes
+// up first takes the event, which others may be waiting for, so it signals each of them.
 namespace verbena::rsockets {
 
-// What one thread sleeps on besides descriptors of sockets. Any thread can signal it.
+// Wakes up one thread that sleeps on it and on descriptors of sockets. Any thread can signal it.
 class Waker {
  public:
-  // That of the calling thread. Throws std::system_error if the system refuses the file.
+  // The waker of the calling thread. Throws std::system_error if the system refuses the file.
   [[nodiscard]] static Waker& OfThisThread();
 
   [[nodiscard]] int fd() const { return file_.fd(); }
@@ -39,8 +39,8 @@ class Watchers {
   std::vector<const Waker*> wakers_ VERBENA_GUARDED_BY(lock_);
 };
 
-// The calling thread watches a socket for as long as this lives: what is found from now on signals
-// its waker. Look at the socket after this, then sleep.
+// The calling thread watches a socket during the lifetime of this object: later events signal its
+// waker. Check the socket after construction, then sleep.
 class Watch {
  public:
   explicit Watch(Watchers& watchers);

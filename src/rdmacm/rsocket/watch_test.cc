@@ -22,7 +22,7 @@ TEST(WatchThreads, AThreadDoesNotSignalItself) {
   EXPECT_FALSE(IsSignalled(watch.waker()));
 }
 
-TEST(WatchThreads, AnotherThreadSignalsThoseThatWatch) {
+TEST(WatchThreads, AnotherThreadSignalsTheWatchers) {
   Watchers watchers;
   {
     const Watch watch(watchers);
@@ -35,7 +35,7 @@ TEST(WatchThreads, AnotherThreadSignalsThoseThatWatch) {
   EXPECT_FALSE(IsSignalled(Waker::OfThisThread()));
 }
 
-TEST(WatchThreads, AllThatWatchAreSignalled) {
+TEST(WatchThreads, AllWatchersAreSignalled) {
   Watchers watchers;
   std::atomic<int> watching = 0, woken = 0;
   const auto sleep = [&] {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint8_t kFlagBigEndian = 1;
 constexpr uint8_t kFlagIomap = 2;
-constexpr uint8_t kScaleLinearMax = 128;  // beyond, the low 7 bits count units of 256
+constexpr uint8_t kScaleLinearMax = 128;  // above, the low 7 bits count units of 256
 
 template <std::unsigned_integral T>
 T Swapped(T value) {
@@ -36,7 +36,7 @@ void Store(std::span<std::byte> bytes, std::size_t offset, std::endian order, T 
   std::memcpy(bytes.data() + offset, &stored, sizeof stored);
 }
 
-// The address in its 4 or 16 bytes.
+// Stores the address in its 4 or 16 bytes.
 void StoreAddress(const IpAddress& address, std::span<std::byte> bytes) {
   const auto from = std::as_bytes(std::span(address.bytes)).last(bytes.size());
   std::ranges::copy(from, bytes.begin());

@@ -118,7 +118,7 @@ struct ConnectionHeader {
   RemoteBuffer target_list{};
   RemoteBuffer data_buffer{};
 
-  // nullopt if there are too few bytes, the version is another, or the target list is empty.
+  // nullopt if the bytes are too few, the version is another, or the target list is empty.
   [[nodiscard]] static std::optional<ConnectionHeader> Parse(std::span<const std::byte> bytes);
   // REQUIRES: kSize bytes.
   void Serialize(std::span<std::byte> bytes) const;
@@ -126,8 +126,8 @@ struct ConnectionHeader {
   friend bool operator==(const ConnectionHeader&, const ConnectionHeader&) = default;
 };
 
-// The number of iomap entries in 8 bits: up to 128 as it is, beyond in units of 256. Scale rounds
-// down; Unscale(Scale(n)) is what both sides take the number to be.
+// The number of iomap entries in 8 bits: exact up to 128, above in units of 256. Scale rounds down;
+// both sides use Unscale(Scale(n)).
 [[nodiscard]] uint8_t ScaleIomapSize(uint16_t entries);
 [[nodiscard]] uint16_t UnscaleIomapSize(uint8_t scaled);
 
@@ -156,19 +156,19 @@ struct DatagramHeader {
   DatagramAddress source{};
 
   [[nodiscard]] std::size_t size() const;
-  // nullopt if the bytes are none of the two headers.
+  // nullopt if the bytes are neither of the two headers.
   [[nodiscard]] static std::optional<DatagramHeader> Parse(std::span<const std::byte> bytes);
   // REQUIRES: size() bytes.
   void Serialize(std::span<std::byte> bytes) const;
 };
 
-// In front of the payload of each datagram between UDP sockets, which tells the peer the queue pair
-// that is behind the socket.
+// Precedes the payload of each datagram between UDP sockets, and carries the queue pair number of
+// the sender.
 //
 //   byte  bits  field
 //      0    32  tag (0x55555555)
 //      4     8  version: 4 or 6
-//      5     8  op: 0 data, 7 control; a data message is answered by a control message
+//      5     8  op: 0 data, 7 control; the reply to a data message is a control message
 //      6     8  length of this header: 16 or 28
 //      7     8  reserved
 //      8    32  qpn
@@ -186,7 +186,7 @@ struct DatagramUdpHeader {
   IpAddress address{};
 
   [[nodiscard]] std::size_t size() const;
-  // nullopt if the bytes are none of the two headers.
+  // nullopt if the bytes are neither of the two headers.
   [[nodiscard]] static std::optional<DatagramUdpHeader> Parse(std::span<const std::byte> bytes);
   // REQUIRES: size() bytes.
   void Serialize(std::span<std::byte> bytes) const;

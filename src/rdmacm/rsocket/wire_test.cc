@@ -22,7 +22,7 @@ TEST(Message, HasItsOperationInTheHighestBits) {
   EXPECT_EQ(Message::Unpack(0xC0000007U), (Message{.op = MessageOp::kIomap, .value = 7}));
 }
 
-TEST(Message, CutsAValueOfMoreThan29Bits) {
+TEST(Message, TruncatesAValueOfMoreThan29Bits) {
   EXPECT_EQ((Message{.op = MessageOp::kCredits, .value = 0xFFFFFFFF}.Pack()), 0x9FFFFFFFU);
 }
 
@@ -56,7 +56,7 @@ const ConnectionHeader kHeader{
     .target_list = {.address = 0x1000, .rkey = 0xAABBCCDD, .length = 2},
     .data_buffer = {.address = 0x2000, .rkey = 0x01020304, .length = 65536}};
 
-TEST(ConnectionHeader, IsThatOfRdmaCore) {
+TEST(ConnectionHeader, HasTheFormatOfRdmaCore) {
   std::array<std::byte, ConnectionHeader::kSize> bytes;
   kHeader.Serialize(bytes);
   EXPECT_EQ(
@@ -66,7 +66,7 @@ TEST(ConnectionHeader, IsThatOfRdmaCore) {
   EXPECT_EQ(ConnectionHeader::Parse(bytes), kHeader);
 }
 
-TEST(ConnectionHeader, SaysWhetherThePeerIsBigEndian) {
+TEST(ConnectionHeader, HasAFlagForBigEndianPeers) {
   ConnectionHeader header = kHeader;
   header.order = std::endian::big;
   std::array<std::byte, ConnectionHeader::kSize> bytes;
@@ -75,14 +75,14 @@ TEST(ConnectionHeader, SaysWhetherThePeerIsBigEndian) {
   EXPECT_EQ(ConnectionHeader::Parse(bytes), header);
 }
 
-TEST(ConnectionHeader, OfAPeerWithoutIomapsHasNoneOfThem) {
+TEST(ConnectionHeader, WithoutTheIomapFlagThereAreNoIomaps) {
   std::array<std::byte, ConnectionHeader::kSize> bytes;
   kHeader.Serialize(bytes);
   bytes[1] = std::byte{0};
   EXPECT_EQ(ConnectionHeader::Parse(bytes)->iomap_size, 0);
 }
 
-TEST(ConnectionHeader, IsRefusedIfItIsShortOrOfAnotherVersionOrWithoutTargets) {
+TEST(ConnectionHeader, IsRefusedIfShortOfAnotherVersionOrWithoutTargets) {
   std::array<std::byte, ConnectionHeader::kSize> bytes;
   kHeader.Serialize(bytes);
   EXPECT_FALSE(ConnectionHeader::Parse(std::span(bytes).first(39)));

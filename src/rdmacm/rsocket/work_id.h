@@ -4,7 +4,7 @@
 
 namespace verbena::rsockets {
 
-// What the id of a work request tells when it completes. A value type.
+// The id of a work request, which identifies it when it completes. A value type.
 struct WorkId {
   enum class Kind : uint8_t {
     kSend,     // value: bytes of the send buffer that it used

@@ -10,7 +10,7 @@ namespace verbena::transport {
 using wire::CmRejectReason;
 using wire::CmSubject;
 
-// The local id is of this connection alone, and so are numbers made from it.
+// The local id is unique to this connection, and so are transaction ids that contain it.
 wire::TransactionId CmConnection::NextTransaction() {
   return wire::TransactionId(uint64_t{local_id_.value()} << 32 | ++transactions_);
 }
@@ -23,7 +23,7 @@ void CmConnection::Send(const wire::CmMessage& message, CmStep& step) {
 void CmConnection::SendAgain(CmStep& step) {
   ++retransmissions_;
   if (const auto* const mra = std::get_if<wire::CmMra>(&last_.message)) {
-    PutOffForMra(mra->service_timeout, step);
+    ExtendForMra(mra->service_timeout, step);
   }
   step.outbox.datagrams.push_back({peer_, last_});
 }
@@ -47,16 +47,16 @@ void CmConnection::Raise(CmEventType type, const std::optional<wire::CmMessage>&
       {.type = type, .connection = local_id_, .peer = peer_, .message = message});
 }
 
-// Duplicates of the peer's messages may be under way as long as datagrams live, and longer where
-// the peer has no reason to stop: until `at_least_until`. So may our own: a REQ that arrives late
-// would make the next connection of its QP a stale one.
+// Duplicates of the peer's messages may arrive for the lifetime of datagrams, and longer if the
+// peer keeps retransmitting: until `at_least_until`. The same holds for messages of this side: a
+// late REQ would make the next connection of its QP stale.
 void CmConnection::EnterTimeWait(Time at_least_until, CmStep& step) {
   state_ = CmState::kTimeWait;
   deadline_ = std::max(step.now + options_->time_wait, at_least_until);
 }
 
-// A peer that hears of the service timeout waits for that, and then as often as it still may.
-void CmConnection::PutOffForMra(wire::CmTimeout service, CmStep& step) {
+// After an MRA, waits for the service timeout, and then for the remaining retries.
+void CmConnection::ExtendForMra(wire::CmTimeout service, CmStep& step) {
   const Duration longer = wire::DurationOf(service) + timing_.patience + timing_.round_trip;
   deadline_ = request_end_ = step.now + std::min(longer, options_->patience_max);
 }
@@ -76,7 +76,7 @@ wire::CmRej CmConnection::MakeRej(CmRejectReason reason) const {
           .reason = reason};
 }
 
-// IBA 12.6.7.2: a peer that never learnt our id finds the connection by the GUID and its own.
+// IBA 12.6.7.2: a peer that never learned our id finds the connection by the GUID and its own id.
 void CmConnection::SendRejTimeout(CmStep& step) {
   wire::CmRej rej = MakeRej(CmRejectReason::kTimeout);
   for (unsigned i = 0; i < 8; ++i) {
@@ -111,7 +111,7 @@ void CmConnection::OnTime(CmStep& step) {
     case CmState::kDreqSent:
       RetryOrGiveUp(step);
       break;
-    // The service timeout is over as well: it counts as one try.
+    // The service timeout has passed as well: it counts as one try.
     case CmState::kMraReqReceived:
       state_ = CmState::kReqSent;
       RetryOrGiveUp(step);
@@ -154,10 +154,19 @@ void CmConnection::GiveUp(CmStep& step) {
     Raise(CmEventType::kDisconnected, std::nullopt, step);
     return EnterTimeWait(step.now, step);
   }
-  // The peer may have heard us, and we not its answer.
+  // The peer may have got our messages, and its responses may have been lost.
   SendRejTimeout(step);
   Raise(CmEventType::kUnreachable, std::nullopt, step);
   EnterTimeWait(request_end_, step);
+}
+
+// Remembered no longer than other connections, whatever the peer's timeouts are: a copy of its REQ
+// that comes later is a new request.
+void CmConnection::GiveWay(CmStep& step) {
+  CHECK(IsHalfOpen(state_));
+  Send(MakeRej(CmRejectReason::kNoResources), step);
+  Raise(CmEventType::kUnreachable, std::nullopt, step);
+  EnterTimeWait(step.now, step);
 }
 
 bool CmConnection::IsDuplicate(const wire::CmReq& req) const {

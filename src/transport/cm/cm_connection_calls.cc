@@ -41,7 +41,7 @@ bool CmConnection::Reject(wire::CmRej rej, CmStep& step) {
   rej.remote_comm_id = own.remote_comm_id;
   rej.rejected = own.rejected;
   Send(rej, step);
-  // The REJ may be lost: then the peer sends its REQ again, and has to be answered again.
+  // The REJ may be lost: then the peer retransmits its REQ, and must get the REJ again.
   EnterTimeWait(request_end_, step);
   DCHECK(IsConsistent());
   return true;
@@ -55,7 +55,7 @@ bool CmConnection::SendMra(wire::CmMra mra, CmStep& step) {
   mra.received = is_of_req ? wire::CmSubject::kReq : wire::CmSubject::kRep;
   state_ = is_of_req ? CmState::kMraReqSent : CmState::kMraRepSent;
   Send(mra, step);
-  PutOffForMra(mra.service_timeout, step);
+  ExtendForMra(mra.service_timeout, step);
   DCHECK(IsConsistent());
   return true;
 }
@@ -99,7 +99,7 @@ void CmConnection::Destroy(CmStep& step) {
     SendRejTimeout(step);
     EnterTimeWait(step.now, step);
   } else if (!Disconnect({}, step)) {
-    // Neither is one that is over already.
+    // Fails if the connection is already over.
     (void)Reject({.reason = CmRejectReason::kConsumer}, step);
   }
   DCHECK(IsConsistent());

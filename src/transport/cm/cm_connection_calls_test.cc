@@ -12,7 +12,7 @@ using wire::CmSubject;
 
 class CmConnectionCallsTest : public testing::Test, public CmPair {};
 
-TEST_F(CmConnectionCallsTest, AConnectionIsMadeByThreeMessagesWithTheirPrivateData) {
+TEST_F(CmConnectionCallsTest, AConnectionTakesThreeMessagesWithPrivateData) {
   const auto of_a = *Ask();
   const auto req = Sent<wire::CmReq>();
   EXPECT_EQ(req.local_comm_id, of_a);
@@ -41,7 +41,7 @@ TEST_F(CmConnectionCallsTest, AConnectionIsMadeByThreeMessagesWithTheirPrivateDa
   EXPECT_EQ(b.manager->next_time(), Time::Never());
 }
 
-TEST_F(CmConnectionCallsTest, AnswersHaveTheTransactionOfWhatTheyAnswer) {
+TEST_F(CmConnectionCallsTest, ResponsesHaveTheTransactionIdOfTheirRequest) {
   const auto [of_a, of_b] = Request();
   ASSERT_TRUE(Accept(of_b));
   const auto transaction = wire.front().second.mad.transaction;
@@ -58,7 +58,7 @@ TEST_F(CmConnectionCallsTest, AnswersHaveTheTransactionOfWhatTheyAnswer) {
   EXPECT_EQ(wire.front().second.mad.transaction, second);
 }
 
-TEST_F(CmConnectionCallsTest, AConnectionEndsByTwoMessagesAndATimewait) {
+TEST_F(CmConnectionCallsTest, ADisconnectTakesTwoMessagesAndATimewait) {
   const auto [of_a, of_b] = Connect();
   ASSERT_TRUE(Disconnect(a, of_a, "bye"));
   EXPECT_EQ(Sent<wire::CmDreq>().remote_qp, QpNumber(0x22));
@@ -85,7 +85,7 @@ TEST_F(CmConnectionCallsTest, AConnectionEndsByTwoMessagesAndATimewait) {
   ExpectAllEnds();
 }
 
-TEST_F(CmConnectionCallsTest, DataThatComesBeforeTheRtuEstablishes) {
+TEST_F(CmConnectionCallsTest, DataBeforeTheRtuEstablishesTheConnection) {
   const auto [of_a, of_b] = Request();
   ASSERT_TRUE(Accept(of_b));
   Deliver();
@@ -112,7 +112,7 @@ TEST_F(CmConnectionCallsTest, TheActiveSideMayRejectTheResponse) {
   ExpectAllEnds();
 }
 
-TEST_F(CmConnectionCallsTest, DisconnectsThatCrossEndBothSidesOnce) {
+TEST_F(CmConnectionCallsTest, CrossingDisconnectsEndBothSidesOnce) {
   const auto [of_a, of_b] = Connect();
   ASSERT_TRUE(Disconnect(a, of_a));
   ASSERT_TRUE(Disconnect(b, of_b));
@@ -124,8 +124,8 @@ TEST_F(CmConnectionCallsTest, DisconnectsThatCrossEndBothSidesOnce) {
   ExpectAllEnds();
 }
 
-TEST_F(CmConnectionCallsTest, WhatIsDestroyedTellsThePeerAndRaisesNothing) {
-  // Of the states in which the peer has to hear of it.
+TEST_F(CmConnectionCallsTest, DestroyNotifiesThePeerAndRaisesNoEvent) {
+  // The states in which the peer must be notified.
   const auto before_rep = Request();
   ASSERT_TRUE(Destroy(a, before_rep.first));
   Deliver();
@@ -152,7 +152,7 @@ TEST_F(CmConnectionCallsTest, WhatIsDestroyedTellsThePeerAndRaisesNothing) {
   ExpectAllEnds();
 }
 
-TEST_F(CmConnectionCallsTest, CallsInOtherStatesAreRefusedAndChangeNothing) {
+TEST_F(CmConnectionCallsTest, CallsInWrongStatesAreRefused) {
   const auto [of_a, of_b] = Request();
   EXPECT_EQ(Establish(of_a).error(), CmError::kWrongState);
   EXPECT_EQ(Disconnect(a, of_a).error(), CmError::kWrongState);

@@ -1,5 +1,5 @@
-// The messages of the peer; see cm_connection.h. Each handler has the states in which the message
-// means something; in the others it is late, doubled or forged, and changes nothing.
+// Messages of the peer; see cm_connection.h. Each handler lists the states in which the message is
+// valid; in other states it is late, duplicated or forged, and has no effect.
 
 #include <algorithm>
 #include <variant>
@@ -36,7 +36,7 @@ void CmConnection::OnDuplicateReq(CmStep& step) {
       state_ == CmState::kTimeWait && std::holds_alternative<wire::CmRej>(last_.message);
   if (is_answered || is_rejected) return SendAgain(step);
   if (state_ != CmState::kTimeWait) return;
-  // IBA 12.9.8.3: it asks for a connection that is over.
+  // IBA 12.9.8.3: a REQ for a connection that is over.
   wire::CmRej stale = MakeRej(CmRejectReason::kStaleConnection);
   stale.rejected = CmSubject::kReq;
   step.outbox.datagrams.push_back({peer_, {transaction_, stale}});
@@ -65,7 +65,7 @@ void CmConnection::OnMessage(const wire::CmRej& rej, CmStep& step) {
       EnterTimeWait(step.now, step);
       break;
     case CmState::kEstablished:
-      // The REQ was accepted since: this is the answer to a duplicate of it.
+      // The REQ was accepted meanwhile: this is the response to a duplicate of it.
       if (rej.rejected == CmSubject::kReq) return;
       Raise(CmEventType::kRejected, rej, step);
       EnterTimeWait(step.now, step);
@@ -93,7 +93,7 @@ void CmConnection::OnMessage(const wire::CmRep& rep, CmStep& step) {
     DCHECK(IsConsistent());
     return;
   }
-  // A duplicate: the MRA, the RTU or the REJ that answered it was lost.
+  // A duplicate: the MRA, RTU or REJ in response to it was lost.
   const bool is_rejected =
       state_ == CmState::kTimeWait && std::holds_alternative<wire::CmRej>(last_.message);
   const bool is_ready = state_ == CmState::kEstablished && is_active_;
@@ -124,7 +124,7 @@ void CmConnection::OnMessage(const wire::CmRtu& rtu, CmStep& step) {
 }
 
 void CmConnection::OnDreq(const wire::CmDreq& dreq, wire::TransactionId transaction, CmStep& step) {
-  // IBA 12.6.10: a DREQ names the QP, so that a late one does not end the next connection.
+  // IBA 12.6.10: a DREQ carries the QP number, so that a late one does not end the next connection.
   if (!local_qp_ || !remote_id_ || dreq.remote_qp != *local_qp_) return;
   if (state_ == CmState::kTimeWait) {
     if (std::holds_alternative<wire::CmDrep>(last_.message)) return SendAgain(step);
@@ -132,13 +132,13 @@ void CmConnection::OnDreq(const wire::CmDreq& dreq, wire::TransactionId transact
     return SendDrep({}, step);
   }
   if (state_ == CmState::kDreqReceived || IsPending(state_)) return;
-  // Of the passive side before an RTU: that was lost.
+  // On the passive side before an RTU, which was lost.
   const bool is_crossing = state_ == CmState::kDreqSent;
   transaction_ = transaction;
   state_ = CmState::kDreqReceived;
   deadline_ = step.now + timing_.patience;
   Raise(CmEventType::kDisconnected, dreq, step);
-  // The consumer has called Disconnect already, or is not there any more.
+  // The consumer has already called Disconnect, or has dropped the connection.
   if (is_crossing || is_destroyed_) CHECK(Disconnect({}, step));
   DCHECK(IsConsistent());
 }

@@ -13,7 +13,7 @@ using wire::CmSubject;
 
 class CmConnectionMessagesTest : public testing::Test, public CmPair {};
 
-TEST_F(CmConnectionMessagesTest, APeerThatGaveUpTakesItsRequestBackWithoutOurId) {
+TEST_F(CmConnectionMessagesTest, APeerThatGaveUpRejectsWithoutOurId) {
   const auto [of_a, of_b] = Request();
   for (int i = 0; i < 4; ++i) {
     wire.clear();
@@ -26,7 +26,7 @@ TEST_F(CmConnectionMessagesTest, APeerThatGaveUpTakesItsRequestBackWithoutOurId)
   EXPECT_EQ(Accept(of_b).error(), CmError::kWrongState);
 }
 
-TEST_F(CmConnectionMessagesTest, ADuplicateOfAReqIsOneEvent) {
+TEST_F(CmConnectionMessagesTest, ADuplicateReqRaisesNoSecondEvent) {
   const auto of_a = *Ask();
   Deliver(/*again=*/true);
   const auto of_b = b.TakeEvent(CmEventType::kConnectRequest).connection;
@@ -35,7 +35,7 @@ TEST_F(CmConnectionMessagesTest, ADuplicateOfAReqIsOneEvent) {
   const auto req = wire.front();
   wire.clear();
 
-  // And it is answered again by what answered it.
+  // The duplicate gets the same response again.
   ASSERT_TRUE(SendMra(b, of_b, 18));
   const auto mra = wire.front().second.mad;
   wire.clear();
@@ -60,7 +60,7 @@ TEST_F(CmConnectionMessagesTest, ADuplicateOfAReqIsOneEvent) {
   EXPECT_TRUE(b.events.empty());
 }
 
-TEST_F(CmConnectionMessagesTest, ARejectionIsSentAgainForADuplicateReq) {
+TEST_F(CmConnectionMessagesTest, ADuplicateReqGetsTheRejectionAgain) {
   const auto of_a = *Ask();
   Deliver(/*again=*/true);
   const auto of_b = b.TakeEvent(CmEventType::kConnectRequest).connection;
@@ -77,7 +77,7 @@ TEST_F(CmConnectionMessagesTest, ARejectionIsSentAgainForADuplicateReq) {
   const CmRaisedEvent event = a.TakeEvent(CmEventType::kRejected);
   EXPECT_EQ(std::get<wire::CmRej>(*event.message).private_data, Data<148>("no"));
   EXPECT_EQ(StateOf(a, of_a), CmState::kTimeWait);
-  // As long as the peer would have asked, and then without an event: there was no QP.
+  // As long as the peer would have retransmitted, and without an event, because there was no QP.
   ASSERT_TRUE(NextTimer(b));
   EXPECT_EQ(now - Time(),
             4 * (wire::DurationOf(wire::CmTimeout(14)) + 2 * CmOptions().packet_life));
@@ -85,7 +85,7 @@ TEST_F(CmConnectionMessagesTest, ARejectionIsSentAgainForADuplicateReq) {
   ExpectAllEnds();
 }
 
-TEST_F(CmConnectionMessagesTest, AnRtuThatWasLostIsSentAgainForEachRep) {
+TEST_F(CmConnectionMessagesTest, ALostRtuIsRetransmittedForEachRep) {
   const auto [of_a, of_b] = Request();
   ASSERT_TRUE(Accept(of_b));
   Deliver();
@@ -100,7 +100,7 @@ TEST_F(CmConnectionMessagesTest, AnRtuThatWasLostIsSentAgainForEachRep) {
   EXPECT_EQ(StateOf(b, of_b), CmState::kEstablished);
 }
 
-TEST_F(CmConnectionMessagesTest, ADrepThatWasLostIsSentAgain) {
+TEST_F(CmConnectionMessagesTest, ALostDrepIsRetransmitted) {
   const auto [of_a, of_b] = Connect();
   ASSERT_TRUE(Disconnect(a, of_a));
   Deliver();
@@ -118,7 +118,7 @@ TEST_F(CmConnectionMessagesTest, ADrepThatWasLostIsSentAgain) {
   a.TakeEvent(CmEventType::kDisconnected);
 }
 
-TEST_F(CmConnectionMessagesTest, ADreqThatNamesAnotherQpIsIgnored) {
+TEST_F(CmConnectionMessagesTest, ADreqForAnotherQpIsIgnored) {
   const auto [of_a, of_b] = Connect();
   const wire::CmDreq dreq{
       .local_comm_id = of_a, .remote_comm_id = of_b, .remote_qp = QpNumber(0x23)};
@@ -127,7 +127,7 @@ TEST_F(CmConnectionMessagesTest, ADreqThatNamesAnotherQpIsIgnored) {
   EXPECT_EQ(StateOf(b, of_b), CmState::kEstablished);
 }
 
-TEST_F(CmConnectionMessagesTest, ADreqBeforeTheRtuStandsForIt) {
+TEST_F(CmConnectionMessagesTest, ADreqBeforeTheRtuImpliesIt) {
   const auto [of_a, of_b] = Request();
   ASSERT_TRUE(Accept(of_b));
   Deliver();
@@ -140,7 +140,7 @@ TEST_F(CmConnectionMessagesTest, ADreqBeforeTheRtuStandsForIt) {
   EXPECT_EQ(StateOf(b, of_b), CmState::kDreqReceived);
 }
 
-// The answer to a REQ that was doubled on its way comes after the connection was accepted.
+// The response to a duplicated REQ arrives after the connection was accepted.
 TEST_F(CmConnectionMessagesTest, ARejectionOfTheReqDoesNotEndAnEstablishedConnection) {
   const auto [of_a, of_b] = Connect();
   wire::CmRej rej{.local_comm_id = of_b,

@@ -14,7 +14,7 @@ using wire::CmSubject;
 
 class CmConnectionTest : public testing::Test, public CmPair {};
 
-TEST_F(CmConnectionTest, ReqIsSentAgainAtItsTimeoutAndSoOftenAsItSays) {
+TEST_F(CmConnectionTest, AReqIsRetransmittedAtItsTimeoutUpToItsRetries) {
   const auto of_a = *Ask();
   const auto first = wire.front().second.mad;
   const Duration wait = wire::DurationOf(wire::CmTimeout(14)) + 2 * CmOptions().packet_life;
@@ -42,7 +42,7 @@ TEST_F(CmConnectionTest, ReqIsSentAgainAtItsTimeoutAndSoOftenAsItSays) {
   EXPECT_TRUE(a.manager->IsQpFree(QpNumber(0x11)));
 }
 
-TEST_F(CmConnectionTest, AServiceTimeoutPutsOffTheTimer) {
+TEST_F(CmConnectionTest, AServiceTimeoutExtendsTheTimer) {
   const auto [of_a, of_b] = Request();
   ASSERT_TRUE(SendMra(b, of_b, 18));  // 1.07 s
   EXPECT_EQ(SendMra(b, of_b, 18).error(), CmError::kWrongState);
@@ -60,7 +60,7 @@ TEST_F(CmConnectionTest, AServiceTimeoutPutsOffTheTimer) {
   a.TakeEvent(CmEventType::kConnectResponse);
 }
 
-TEST_F(CmConnectionTest, AServiceTimeoutHasABound) {
+TEST_F(CmConnectionTest, AServiceTimeoutIsBounded) {
   const auto of_b = Request().second;
   ASSERT_TRUE(SendMra(b, of_b, 31));  // 2.4 hours
   Deliver();
@@ -68,7 +68,7 @@ TEST_F(CmConnectionTest, AServiceTimeoutHasABound) {
   EXPECT_EQ(b.manager->next_time(), now + CmOptions().patience_max);
 }
 
-TEST_F(CmConnectionTest, TheActiveSideMayNeedLongerToo) {
+TEST_F(CmConnectionTest, TheActiveSideMaySendAnMraToo) {
   const auto [of_a, of_b] = Request();
   ASSERT_TRUE(Accept(of_b));
   const auto rep = wire.front();
@@ -90,7 +90,7 @@ TEST_F(CmConnectionTest, TheActiveSideMayNeedLongerToo) {
   b.TakeEvent(CmEventType::kEstablished);
 }
 
-TEST_F(CmConnectionTest, APassiveSideWithoutRtuGivesUpAndTellsThePeer) {
+TEST_F(CmConnectionTest, APassiveSideWithoutRtuGivesUpAndNotifiesThePeer) {
   const auto [of_a, of_b] = Request();
   ASSERT_TRUE(Accept(of_b));
   Deliver();
@@ -109,7 +109,7 @@ TEST_F(CmConnectionTest, APassiveSideWithoutRtuGivesUpAndTellsThePeer) {
   ExpectAllEnds();
 }
 
-TEST_F(CmConnectionTest, ARequestIsNotKeptLongerThanThePeerAsks) {
+TEST_F(CmConnectionTest, ARequestIsNotKeptLongerThanThePeerWaits) {
   Request();
   ASSERT_TRUE(NextTimer(b));
   EXPECT_EQ(now - Time(),
@@ -121,7 +121,7 @@ TEST_F(CmConnectionTest, ARequestIsNotKeptLongerThanThePeerAsks) {
   ExpectAllEnds();
 }
 
-TEST_F(CmConnectionTest, AResponseIsNotKeptForEverEither) {
+TEST_F(CmConnectionTest, AResponseIsNotKeptForever) {
   ASSERT_TRUE(Accept(Request().second));
   Deliver();
   a.TakeEvent(CmEventType::kConnectResponse);
@@ -132,7 +132,7 @@ TEST_F(CmConnectionTest, AResponseIsNotKeptForEverEither) {
   ExpectAllEnds();
 }
 
-TEST_F(CmConnectionTest, ADreqWithoutAnswerEndsInTheSameEvent) {
+TEST_F(CmConnectionTest, ADreqWithoutResponseEndsInTheSameEvent) {
   const auto [of_a, of_b] = Connect();
   ASSERT_TRUE(Disconnect(a, of_a));
   for (int i = 0; i < 3; ++i) {
@@ -146,7 +146,7 @@ TEST_F(CmConnectionTest, ADreqWithoutAnswerEndsInTheSameEvent) {
   EXPECT_EQ(StateOf(b, of_b), CmState::kEstablished);
 }
 
-TEST_F(CmConnectionTest, AConsumerThatDoesNotAnswerADreqIsAnsweredFor) {
+TEST_F(CmConnectionTest, ADreqThatTheConsumerIgnoresGetsADrep) {
   const auto [of_a, of_b] = Connect();
   ASSERT_TRUE(Disconnect(a, of_a));
   Deliver();

@@ -20,7 +20,7 @@ std::optional<wire::CommId> FindIn(const Map& map, const Key& key) {
   return found->second;
 }
 
-// Only what is there under this connection's id: two may have asked with one QP.
+// Erases only this connection's own entry: two requests may have used one QP.
 template <class Map, class Key>
 void RemoveFrom(Map& map, const Key& key, wire::CommId id) {
   const auto found = map.find(key);
@@ -30,7 +30,7 @@ void RemoveFrom(Map& map, const Key& key, wire::CommId id) {
 }  // namespace
 
 CmDirectory::CmDirectory(std::size_t connections_max) {
-  // So that no insertion moves all that is there; a connection takes its nodes when it comes.
+  // So that no insertion rehashes; each connection allocates only its own nodes.
   requests_.reserve(connections_max);
   remote_qps_.reserve(connections_max);
   local_qps_.reserve(connections_max);

@@ -12,12 +12,12 @@
 
 namespace verbena::transport {
 
-// By what connections are found, other than their local id: by the id of the peer that asked, so
-// that a REQ is known again; by the peer's QP, so that a stale connection is noticed; and by the
-// QP of this side, which no two connections share. All in constant time.
+// Finds connections by keys other than their local id: by the id of the requesting peer, to
+// recognize a retransmitted REQ; by the peer's QP, to notice a stale connection; and by the local
+// QP, which no two connections share. All in constant time.
 //
-// Invariant: a connection is in here under every name that it has, from Add or Update to Remove.
-// Owned by CmManager; one thread at a time.
+// Invariant: a connection is here under all its keys, from Add or Update to Remove. Owned by
+// CmManager; one thread at a time.
 class CmDirectory {
  public:
   explicit CmDirectory(std::size_t connections_max);
@@ -28,14 +28,14 @@ class CmDirectory {
                                                          QpNumber qp) const;
   [[nodiscard]] std::optional<wire::CommId> FindLocalQp(QpNumber qp) const;
 
-  // The names that `connection` has now and did not have before.
+  // Adds the keys that `connection` has got since.
   void Update(const CmConnection& connection);
   void Remove(const CmConnection& connection);
 
   [[nodiscard]] std::size_t size() const {
     return requests_.size() + remote_qps_.size() + local_qps_.size();
   }
-  // Whether `connection` is found by all its names.
+  // Whether `connection` is found by all its keys.
   [[nodiscard]] bool Has(const CmConnection& connection) const;
 
  private:

@@ -10,7 +10,7 @@ namespace {
 const CmOptions kOptions{};
 const auto kPeer = IpAddress::FromIpv4(Ipv4Address(0x0A000002));
 
-// A connection that a peer asked for.
+// A connection that a peer has requested.
 CmConnection Asked(uint32_t local_id, uint32_t remote_id, uint32_t qp) {
   CmOutbox outbox;
   CmStep step{Time(), outbox};
@@ -22,7 +22,7 @@ CmConnection Asked(uint32_t local_id, uint32_t remote_id, uint32_t qp) {
   return connection;
 }
 
-TEST(CmDirectoryTest, FindsAConnectionByTheNamesThatItHas) {
+TEST(CmDirectoryTest, FindsAConnectionByAllItsKeys) {
   CmDirectory directory(8);
   CmConnection connection = Asked(1, 100, 0x11);
   directory.Update(connection);
@@ -42,7 +42,7 @@ TEST(CmDirectoryTest, FindsAConnectionByTheNamesThatItHas) {
   EXPECT_EQ(directory.size(), 0u);
 }
 
-TEST(CmDirectoryTest, OtherAddressesGuidsAndNumbersAreOthers) {
+TEST(CmDirectoryTest, DistinguishesAddressesGuidsAndNumbers) {
   CmDirectory directory(8);
   directory.Update(Asked(1, 100, 0x11));
   const auto other = IpAddress::FromIpv4(Ipv4Address(0x0A000003));

@@ -4,9 +4,9 @@
 
 namespace verbena::transport {
 
-// Why a call was refused; then it has changed nothing.
+// Why a call was refused. A refused call has changed nothing.
 enum class CmError : uint8_t {
-  kUnknownId,  // no such connection, or it is gone
+  kUnknownId,  // the connection does not exist, or no longer
   kWrongState,
   kQpInUse,  // by another connection, or by one in timewait
   kTooManyConnections,

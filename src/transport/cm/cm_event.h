@@ -9,13 +9,13 @@
 
 namespace verbena::transport {
 
-// What happened to a connection or to an exchange of SIDR messages, for its consumer. A value type.
+// An event of a connection or of a SIDR exchange, for its consumer. A value type.
 struct CmRaisedEvent {
   CmEventType type{};
   wire::CommId connection{};   // the local id, or...
-  wire::SidrRequestId sidr{};  // ...of an exchange of SIDR messages
+  wire::SidrRequestId sidr{};  // ...the id of a SIDR exchange
   CmPeer peer{};
-  // That caused it, with its private data; none where a timer or a call did.
+  // The message that caused it, with its private data; nullopt if a timer or a call did.
   std::optional<wire::CmMessage> message = {};
 };
 

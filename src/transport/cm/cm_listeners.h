@@ -13,8 +13,8 @@
 
 namespace verbena::transport {
 
-// What a listener listens on: a service, at one address of this machine or at all of them. 0.0.0.0
-// are those of IPv4; :: are all, or with `own_family_only` those of IPv6. A value type.
+// Where a listener listens: a service, on one address of this machine or on all. 0.0.0.0 covers
+// IPv4; :: covers all, or with `own_family_only` only IPv6. A value type.
 struct CmListenAddress {
   wire::ServiceId service{};
   IpAddress address{};
@@ -29,8 +29,8 @@ struct CmListenAddress {
   friend auto operator<=>(const CmListenAddress&, const CmListenAddress&) = default;
 };
 
-// Which services have a listener, and how many requests of each wait for an answer. Owned by
-// CmManager; one thread at a time.
+// The services that have a listener, and the number of requests of each that wait for the consumer.
+// Owned by CmManager; one thread at a time.
 class CmListeners {
  public:
   explicit CmListeners(std::size_t listeners_max) : max_(listeners_max) {}
@@ -41,13 +41,13 @@ class CmListeners {
     listeners_[at] = {.backlog = backlog};
     return {};
   }
-  // Requests that wait stay: their ids are the consumer's.
+  // Waiting requests stay: the consumer has their ids.
   [[nodiscard]] Result<void, CmError> Remove(const CmListenAddress& at) {
     if (listeners_.erase(at) == 0) return Fail(CmError::kNotListening);
     return {};
   }
 
-  // The listener that a request to this address is for: the most specific one.
+  // The most specific listener for a request to this address.
   [[nodiscard]] std::optional<CmListenAddress> Find(wire::ServiceId service,
                                                     const IpAddress& local) const {
     constexpr IpAddress kAnyIpv4 = IpAddress::FromIpv4(0, 0, 0, 0);
@@ -73,8 +73,8 @@ class CmListeners {
     return found == nullptr ? 0 : found->waiting;
   }
 
-  // A request waits for an answer; it waits no more. The listener may be gone, or be a later one
-  // that never heard of it.
+  // A request begins or ends to wait for the consumer. Its listener may have been removed, or
+  // replaced by a later one that does not count it.
   void AddWaiting(wire::ServiceId service, const IpAddress& local = {}) {
     Listener* const found = FindCounts(service, local);
     CHECK(found != nullptr);

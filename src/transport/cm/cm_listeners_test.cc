@@ -7,7 +7,7 @@ namespace {
 
 constexpr wire::ServiceId kService{0x1060001};
 
-TEST(CmListenersTest, AServiceHasOneListenerAndThereIsABound) {
+TEST(CmListenersTest, AServiceHasOneListenerAndListenersAreBounded) {
   CmListeners listeners(2);
   EXPECT_TRUE(listeners.Add(kService, 1));
   EXPECT_EQ(listeners.Add(kService, 1).error(), CmError::kServiceInUse);
@@ -19,7 +19,7 @@ TEST(CmListenersTest, AServiceHasOneListenerAndThereIsABound) {
   EXPECT_EQ(listeners.size(), 1u);
 }
 
-TEST(CmListenersTest, ItIsFullWithAsManyRequestsAsItsBacklog) {
+TEST(CmListenersTest, AListenerIsFullAtItsBacklog) {
   CmListeners listeners(2);
   ASSERT_TRUE(listeners.Add(kService, 2));
   EXPECT_FALSE(listeners.IsFull(kService));

@@ -7,7 +7,7 @@
 namespace verbena::transport {
 namespace {
 
-// So that other inputs have their turn in between.
+// Bounded, so that other inputs are handled in between.
 constexpr int kDueAtOnce = 64;
 
 }  // namespace
@@ -18,7 +18,7 @@ CmManager::CmManager(const CmOptions& options)
       connections_(options.connections_max, options.id_mask),
       directory_(options.connections_max),
       sidr_(options_, counters_) {
-  // Otherwise a datagram could outlive what is remembered of its connection.
+  // Otherwise a datagram could arrive after its connection was forgotten.
   CHECK(options.time_wait >= 2 * options.packet_life);
 }
 
@@ -30,14 +30,14 @@ Result<void, CmError> CmManager::StopListening(const CmListenAddress& at) {
   return listeners_.Remove(at);
 }
 
-// What follows from an input: the names of the connection, the counts of its states, its deadline,
-// or its removal.
-void CmManager::Settle(wire::CommId id, CmState before, uint64_t retransmissions) {
+// Updates the tables after an input: the keys of the connection, the counts of its states, its
+// deadline, or its removal.
+void CmManager::UpdateTables(wire::CommId id, CmState before, uint64_t retransmissions) {
   const CmConnection& connection = *connections_.Find(id);
   const CmState after = connection.state();
   counters_.retransmissions += connection.retransmissions() - retransmissions;
-  half_open_ += static_cast<std::size_t>(IsHalfOpen(after));
-  half_open_ -= static_cast<std::size_t>(IsHalfOpen(before));
+  if (IsHalfOpen(after) && !IsHalfOpen(before)) half_open_.Add(id, connection.peer().address);
+  if (IsHalfOpen(before) && !IsHalfOpen(after)) half_open_.Remove(id);
   if (IsPending(after) && !IsPending(before))
     listeners_.AddWaiting(connection.service_id(), connection.peer().local);
   if (IsPending(before) && !IsPending(after))
@@ -57,7 +57,7 @@ Result<wire::CommId, CmError> CmManager::Connect(const wire::CmReq& req, const C
   const auto id = connections_.Insert(CmConnection(options_, to));
   if (!id) return Fail(CmError::kTooManyConnections);
   connections_.Find(*id)->Connect(*id, req, step);
-  Settle(*id, CmState::kClosed, 0);
+  UpdateTables(*id, CmState::kClosed, 0);
   return *id;
 }
 
@@ -112,7 +112,7 @@ Time CmManager::next_time() const { return std::min(connections_.next_time(), si
 
 bool CmManager::IsConsistent() const {
   std::size_t half_open = 0, names = 0;
-  bool is_good = connections_.IsConsistent() && sidr_.IsConsistent();
+  bool is_good = connections_.IsConsistent() && sidr_.IsConsistent() && half_open_.IsConsistent();
   connections_.ForEach([&](wire::CommId id, const CmConnection& connection) {
     if (IsHalfOpen(connection.state())) ++half_open;
     names += (connection.is_active() ? 0U : 1U) + (connection.remote_qp() ? 1U : 0U) +
@@ -120,7 +120,7 @@ bool CmManager::IsConsistent() const {
     is_good = is_good && connection.local_id() == id && connection.IsConsistent() &&
               connection.state() != CmState::kClosed && directory_.Has(connection);
   });
-  return is_good && half_open == half_open_ && names == directory_.size();
+  return is_good && half_open == half_open_.size() && names == directory_.size();
 }
 
 }  // namespace verbena::transport

@@ -1,4 +1,4 @@
-// What arrives; see cm_manager.h.
+// Received messages; see cm_manager.h.
 
 #include <array>
 #include <type_traits>
@@ -15,7 +15,7 @@ using wire::CmSubject;
 
 namespace {
 
-// Refused here: an extended transport other than XRC, an MTU that has no meaning.
+// An extended transport other than XRC, or an invalid MTU.
 std::optional<CmRejectReason> InvalidityOf(const wire::CmReq& req) {
   constexpr uint8_t kXrc = 1;
   if (req.service_type == wire::CmServiceType::kRd) return CmRejectReason::kInvalidTransportType;
@@ -26,7 +26,7 @@ std::optional<CmRejectReason> InvalidityOf(const wire::CmReq& req) {
   return std::nullopt;
 }
 
-// An answer without a connection.
+// Sends a REJ that belongs to no connection.
 void SendRej(const wire::CmMad& to_what, const CmPeer& to, const wire::CmRej& rej, CmStep& step) {
   step.outbox.datagrams.push_back({to, {to_what.transaction, rej}});
 }
@@ -83,7 +83,7 @@ void CmManager::OnReq(const wire::CmMad& mad, const wire::CmReq& req, const CmPe
   if (const auto id = directory_.FindRequest(from, req.local_ca_guid, req.local_comm_id)) {
     return OnKnownReq(*id, mad, req, step);
   }
-  std::optional<CmRejectReason> reason = WhyNot(req, from);
+  std::optional<CmRejectReason> reason = WhyNot(req, from, step);
   std::optional<wire::CommId> id;
   if (!reason) {
     id = connections_.Insert(CmConnection(options_, from));
@@ -101,7 +101,7 @@ void CmManager::OnReq(const wire::CmMad& mad, const wire::CmReq& req, const CmPe
     return;
   }
   connections_.Find(*id)->OnRequest(*id, req, mad.transaction, step);
-  Settle(*id, CmState::kClosed, 0);
+  UpdateTables(*id, CmState::kClosed, 0);
 }
 
 void CmManager::OnKnownReq(wire::CommId id, const wire::CmMad& mad, const wire::CmReq& req,
@@ -121,8 +121,9 @@ void CmManager::OnKnownReq(wire::CommId id, const wire::CmMad& mad, const wire::
   });
 }
 
-// The checks of a REQ that is new, in the order in which the answer helps most.
-std::optional<CmRejectReason> CmManager::WhyNot(const wire::CmReq& req, const CmPeer& from) {
+// Checks a new REQ. The most useful reason for the peer comes first.
+std::optional<CmRejectReason> CmManager::WhyNot(const wire::CmReq& req, const CmPeer& from,
+                                                CmStep& step) {
   if (!listeners_.Has(req.service_id, from.local)) {
     ++counters_.refused_no_listener;
     return CmRejectReason::kInvalidServiceId;
@@ -135,19 +136,31 @@ std::optional<CmRejectReason> CmManager::WhyNot(const wire::CmReq& req, const Cm
     ++counters_.refused_stale;
     return CmRejectReason::kStaleConnection;
   }
-  if (half_open_ >= options_.half_open_max) {
-    ++counters_.refused_half_open;
-    return CmRejectReason::kNoResources;
-  }
   if (listeners_.IsFull(req.service_id, from.local)) {
     ++counters_.refused_backlog;
+    return CmRejectReason::kNoResources;
+  }
+  if (!MakePlaceFor(from, step)) {
+    ++counters_.refused_half_open;
     return CmRejectReason::kNoResources;
   }
   return std::nullopt;
 }
 
-// IBA 12.9.8.3.1: a peer that names a QP which a connection here has does not know of that any
-// more. After the REJ, that one is ended by a DREQ, and the peer may try again.
+bool CmManager::MakePlaceFor(const CmPeer& from, CmStep& step) {
+  if (half_open_.size() < options_.half_open_max) return true;
+  const auto victim = half_open_.FindVictimFor(from.address);
+  if (!victim) return false;
+  ++counters_.gave_way;
+  (void)Apply(*victim, [&](CmConnection& connection) {
+    connection.GiveWay(step);
+    return true;
+  });
+  return true;
+}
+
+// IBA 12.9.8.3.1: a peer whose request has the QP of an existing connection has lost that
+// connection. After the REJ, a DREQ ends it, and the peer may try again.
 void CmManager::EndStale(const CmPeer& from, wire::CaGuid guid, QpNumber qp, CmStep& step) {
   const auto id = directory_.FindRemoteQp(from, guid, qp);
   if (id && connections_.Find(*id)->state() == CmState::kEstablished) {
@@ -181,7 +194,8 @@ void CmManager::OnRep(const wire::CmMad& mad, const wire::CmRep& rep, const CmPe
 
 void CmManager::OnRej(const wire::CmRej& rej, const CmPeer& from, CmStep& step) {
   if (rej.remote_comm_id != wire::CommId()) return OnOther(rej, from, step);
-  // IBA 12.6.7.2: the peer gave up before it learnt our id. Its GUID is in the information.
+  // IBA 12.6.7.2: the peer gave up before it learned our id. Its GUID is in the additional
+  // information.
   const auto guid = ByteReader<8>::From(rej.info.bytes);
   if (rej.reason != CmRejectReason::kTimeout || rej.info_length < 8) {
     ++counters_.unknown;
@@ -202,7 +216,7 @@ void CmManager::OnDreq(const wire::CmMad& mad, const wire::CmDreq& dreq, const C
                        CmStep& step) {
   const CmConnection* const known = FindFrom(from, dreq.remote_comm_id, dreq.local_comm_id);
   if (known == nullptr || !known->remote_id()) {
-    // IBA 12.9.6: the connection is over for this side already.
+    // IBA 12.9.6: the connection is already over on this side.
     const wire::CmDrep drep{.local_comm_id = dreq.remote_comm_id,
                             .remote_comm_id = dreq.local_comm_id};
     step.outbox.datagrams.push_back({from, {mad.transaction, drep}});
@@ -214,7 +228,7 @@ void CmManager::OnDreq(const wire::CmMad& mad, const wire::CmDreq& dreq, const C
   });
 }
 
-// IBA 12.8: alternate paths are for networks that have more than one.
+// IBA 12.8: alternate paths are not supported.
 void CmManager::OnLap(const wire::CmMad& mad, const wire::CmLap& lap, const CmPeer& from,
                       CmStep& step) {
   const bool is_known = FindFrom(from, lap.remote_comm_id, lap.local_comm_id) != nullptr;

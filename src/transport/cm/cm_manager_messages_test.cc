@@ -13,7 +13,7 @@ using wire::CmRejectReason;
 
 class CmManagerMessagesTest : public testing::Test, public CmPair {
  protected:
-  // The reason of the REJ that is under way to a.
+  // The reason of the REJ that was sent to a.
   CmRejectReason Reason() { return Sent<wire::CmRej>().reason; }
   static wire::CmMad Mad(const wire::CmMessage& message) {
     return {wire::TransactionId(77), message};
@@ -34,7 +34,7 @@ TEST_F(CmManagerMessagesTest, AServiceWithoutListenerIsRefused) {
   EXPECT_EQ(a.TakeEvent(CmEventType::kRejected).connection, *id);
 }
 
-TEST_F(CmManagerMessagesTest, WhatARequestCannotMeanIsRefused) {
+TEST_F(CmManagerMessagesTest, InvalidRequestsAreRefused) {
   std::vector<wire::CmReq> reqs(3, Req());
   reqs[0].path_mtu = wire::CmMtu(6);
   reqs[1].service_type = wire::CmServiceType::kRd;
@@ -55,9 +55,9 @@ TEST_F(CmManagerMessagesTest, WhatARequestCannotMeanIsRefused) {
   Request(reqs[2]);
 }
 
-TEST_F(CmManagerMessagesTest, ARequestForTheQpOfAConnectionIsStaleAndEndsThat) {
+TEST_F(CmManagerMessagesTest, ARequestForAConnectedQpIsStaleAndEndsTheOldConnection) {
   const wire::CommId of_b = Connect(0x11, 0x22).second;
-  // The peer has started anew, and knows nothing of it.
+  // The peer has restarted, and does not know the connection.
   a.manager = std::make_unique<CmManager>(CmOptions{.ca_guid = wire::CaGuid(1), .id_mask = 0xABCD});
   const auto again = Ask(Req(0x11));
   ASSERT_TRUE(again);
@@ -79,9 +79,9 @@ TEST_F(CmManagerMessagesTest, ARequestForTheQpOfAConnectionIsStaleAndEndsThat) {
   Connect(0x11, 0x22);
 }
 
-TEST_F(CmManagerMessagesTest, AResponseWithTheQpOfAConnectionIsStaleToo) {
+TEST_F(CmManagerMessagesTest, AResponseWithAConnectedQpIsStale) {
   const auto old = Connect(0x11, 0x22);
-  // The peer has started anew, and uses the QP again.
+  // The peer has restarted, and reuses the QP.
   b.manager = std::make_unique<CmManager>(CmOptions{.ca_guid = wire::CaGuid(2), .id_mask = 0xABCD});
   ASSERT_TRUE(b.manager->Listen(kService, 4));
   const auto [of_a, of_b] = Request(Req(0x12));
@@ -99,8 +99,8 @@ TEST_F(CmManagerMessagesTest, AResponseWithTheQpOfAConnectionIsStaleToo) {
   EXPECT_EQ(a.events.size(), 1u) << "of the old connection";
 }
 
-// Otherwise a copy of the REQ that is late would make the next connection of the QP a stale one.
-TEST_F(CmManagerMessagesTest, TheQpOfARequestThatWasRefusedIsNotFreeAtOnce) {
+// Otherwise a late copy of the REQ would make the next connection of the QP stale.
+TEST_F(CmManagerMessagesTest, TheQpOfARefusedRequestIsNotFreeAtOnce) {
   const auto id = *Ask();
   Deliver();
   const auto of_b = b.TakeEvent(CmEventType::kConnectRequest).connection;
@@ -108,7 +108,7 @@ TEST_F(CmManagerMessagesTest, TheQpOfARequestThatWasRefusedIsNotFreeAtOnce) {
   Deliver();
   a.TakeEvent(CmEventType::kRejected);
   EXPECT_EQ(Ask().error(), CmError::kQpInUse);
-  // What is about it now is about no connection.
+  // Messages for it now belong to no connection.
   Arrive(a, b.address, Mad(wire::CmRep{.local_comm_id = of_b, .remote_comm_id = id}));
   EXPECT_EQ(Reason(), CmRejectReason::kInvalidCommId);
   wire.clear();
@@ -130,7 +130,7 @@ TEST_F(CmManagerMessagesTest, AnotherRequestWithAKnownIdIsRefused) {
   EXPECT_EQ(StateOf(b, of_b), CmState::kReqReceived);
 }
 
-TEST_F(CmManagerMessagesTest, RequestsThatCrossAreTwoConnections) {
+TEST_F(CmManagerMessagesTest, CrossingRequestsAreTwoConnections) {
   ASSERT_TRUE(a.manager->Listen(kService, 4));
   ASSERT_TRUE(Ask(Req(0x11)));
   ASSERT_TRUE(Do(b, [&](CmManager& m, CmStep& s) { return m.Connect(Req(0x22), a.address, s); }));
@@ -146,7 +146,7 @@ TEST_F(CmManagerMessagesTest, RequestsThatCrossAreTwoConnections) {
   EXPECT_EQ(b.manager->connection_count(), 2u);
 }
 
-TEST_F(CmManagerMessagesTest, MessagesAboutNoConnectionAreAnsweredWhereThePeerWaits) {
+TEST_F(CmManagerMessagesTest, MessagesWithoutAConnectionGetAResponseIfThePeerWaits) {
   const wire::CommId theirs(5), ours(6);
   Arrive(b, a.address, Mad(wire::CmRep{.local_comm_id = theirs, .remote_comm_id = ours}));
   EXPECT_EQ(Reason(), CmRejectReason::kInvalidCommId);
@@ -168,7 +168,7 @@ TEST_F(CmManagerMessagesTest, MessagesAboutNoConnectionAreAnsweredWhereThePeerWa
   EXPECT_EQ(b.manager->counters().unknown, 8u);
 }
 
-TEST_F(CmManagerMessagesTest, AnotherAddressCannotSpeakForThePeer) {
+TEST_F(CmManagerMessagesTest, MessagesFromAnotherAddressAreIgnored) {
   const auto [of_a, of_b] = Connect();
   const auto other = IpAddress::FromIpv4(Ipv4Address(0x0A000009));
   const wire::CmDreq dreq{
@@ -190,7 +190,7 @@ TEST_F(CmManagerMessagesTest, AnAlternatePathIsRefused) {
   EXPECT_EQ(StateOf(b, of_b), CmState::kEstablished);
 }
 
-TEST_F(CmManagerMessagesTest, BytesThatAreNoMessageAreCounted) {
+TEST_F(CmManagerMessagesTest, MalformedBytesAreCounted) {
   Do(b, [&](CmManager& m, CmStep& s) {
     m.OnDatagram({}, a.address, s);
     m.OnDatagram(std::vector<std::byte>(256), a.address, s);
@@ -199,7 +199,7 @@ TEST_F(CmManagerMessagesTest, BytesThatAreNoMessageAreCounted) {
   EXPECT_EQ(b.manager->counters().malformed, 2u);
 }
 
-// Anything that parses, in any order, at a manager that has connections in all states.
+// All valid messages, in any order, to a manager with connections in all states.
 TEST_F(CmManagerMessagesTest, AnyMessagesLeaveItConsistent) {
   Random random(1);
   const auto established = Connect();

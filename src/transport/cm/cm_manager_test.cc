@@ -13,11 +13,11 @@ using wire::CmRejectReason;
 
 class CmManagerTest : public testing::Test, public CmPair {
  protected:
-  // The reason of the REJ that is under way to a.
+  // The reason of the REJ that was sent to a.
   CmRejectReason Reason() { return Sent<wire::CmRej>().reason; }
 };
 
-TEST_F(CmManagerTest, AListenerGoes) {
+TEST_F(CmManagerTest, AListenerCanBeRemoved) {
   EXPECT_EQ(b.manager->Listen(kService, 1).error(), CmError::kServiceInUse);
   EXPECT_TRUE(b.manager->StopListening(kService));
   EXPECT_EQ(b.manager->StopListening(kService).error(), CmError::kNotListening);
@@ -26,7 +26,7 @@ TEST_F(CmManagerTest, AListenerGoes) {
   EXPECT_EQ(Reason(), CmRejectReason::kInvalidServiceId);
 }
 
-TEST_F(CmManagerTest, TheBacklogOfAListenerIsItsBound) {
+TEST_F(CmManagerTest, TheBacklogBoundsTheRequestsOfAListener) {
   std::vector<wire::CommId> waiting;
   for (uint32_t i = 0; i < 4; ++i) waiting.push_back(Request(Req(0x100 + i)).second);
   ASSERT_TRUE(Ask(Req(0x200)));
@@ -35,14 +35,14 @@ TEST_F(CmManagerTest, TheBacklogOfAListenerIsItsBound) {
   EXPECT_EQ(Reason(), CmRejectReason::kNoResources);
   EXPECT_EQ(b.manager->counters().refused_backlog, 1u);
   wire.clear();
-  // One that is answered makes room, although it is not established yet.
+  // A request that was accepted makes room before it is established.
   ASSERT_TRUE(Accept(waiting[0], Rep()));
   wire.clear();
   Request(Req(0x201));
   EXPECT_EQ(b.manager->half_open_count(), 5u);
 }
 
-TEST(CmManagerLimitsTest, HalfOpenConnectionsHaveABound) {
+TEST(CmManagerLimitsTest, HalfOpenConnectionsAreBounded) {
   CmOptions few = CmPair::DefaultOptions(2);
   few.half_open_max = 2;
   CmPair pair(CmPair::DefaultOptions(1), few);
@@ -61,7 +61,56 @@ TEST(CmManagerLimitsTest, HalfOpenConnectionsHaveABound) {
   pair.ExpectAllEnds();
 }
 
-TEST(CmManagerLimitsTest, ConnectionsHaveABoundOnBothSides) {
+// One peer has taken all places, for as long as its requests say.
+TEST(CmManagerLimitsTest, TheBusiestPeerGivesWayToAnother) {
+  CmOptions few = CmPair::DefaultOptions(2);
+  few.half_open_max = 2;
+  CmPair pair(CmPair::DefaultOptions(1), few);
+  const auto oldest = pair.Request(CmPair::Req(0x100)).second;
+  pair.Request(CmPair::Req(0x101));
+  const IpAddress other = IpAddress::FromIpv4(10, 0, 0, 77);
+  wire::CmReq req = CmPair::Req(0x300);
+  req.local_comm_id = wire::CommId(5);
+  pair.Arrive(pair.b, other, {wire::TransactionId(1), req});
+  const auto rej = pair.Sent<wire::CmRej>();
+  EXPECT_EQ(rej.reason, CmRejectReason::kNoResources);
+  EXPECT_EQ(rej.local_comm_id, oldest);
+  ASSERT_EQ(pair.b.events.size(), 2u);
+  EXPECT_EQ(pair.b.events[0].type, CmEventType::kUnreachable);
+  EXPECT_EQ(pair.b.events[0].connection, oldest);
+  EXPECT_EQ(pair.b.events[1].type, CmEventType::kConnectRequest);
+  EXPECT_EQ(pair.b.events[1].peer.address, other);
+  pair.b.events.clear();
+  EXPECT_EQ(pair.b.manager->half_open_count(), 2u);
+  EXPECT_EQ(pair.b.manager->counters().gave_way, 1u);
+  pair.DeliverAll();
+  EXPECT_EQ(pair.a.TakeEvent(CmEventType::kRejected).type, CmEventType::kRejected);
+  // Each has one now: the next request of either is refused.
+  req.local_comm_id = wire::CommId(6);
+  req.local_qp = QpNumber(0x301);
+  pair.Arrive(pair.b, other, {wire::TransactionId(2), req});
+  EXPECT_EQ(pair.b.manager->counters().refused_half_open, 1u);
+  pair.wire.clear();
+  pair.ExpectAllEnds();
+}
+
+// Independent of the timeouts of its request: otherwise the table of connections fills instead.
+TEST(CmManagerLimitsTest, AConnectionThatGaveWayEndsSoon) {
+  CmOptions few = CmPair::DefaultOptions(2);
+  few.half_open_max = 2;
+  CmPair pair(CmPair::DefaultOptions(1), few);
+  wire::CmReq patient = CmPair::Req(0x100);
+  patient.remote_response_timeout = wire::CmTimeout(31);
+  const auto oldest = pair.Request(patient).second;
+  pair.Request(CmPair::Req(0x101));
+  wire::CmReq req = CmPair::Req(0x300);
+  req.local_comm_id = wire::CommId(5);
+  pair.Arrive(pair.b, IpAddress::FromIpv4(10, 0, 0, 77), {wire::TransactionId(1), req});
+  EXPECT_EQ(CmPair::StateOf(pair.b, oldest), CmState::kTimeWait);
+  EXPECT_EQ(pair.b.manager->Find(oldest)->deadline(), pair.now + few.time_wait);
+}
+
+TEST(CmManagerLimitsTest, ConnectionsAreBoundedOnBothSides) {
   CmOptions few = CmPair::DefaultOptions(2);
   few.connections_max = 1;
   CmPair pair(CmPair::DefaultOptions(1), few);

@@ -6,10 +6,9 @@
 
 namespace verbena::transport {
 
-// Another connection manager, and the address of this machine by which both know each other. The
-// processes of a machine have a manager each: `gsi` tells them apart, the queue pair number that
-// their datagrams name as the sender. A manager of a whole machine has wire::kGeneralServicesQp. A
-// value type.
+// Another connection manager, and the local address that both sides use. Each process of a machine
+// has its own manager; `gsi`, the source queue pair number of their datagrams, distinguishes them.
+// The manager of a whole machine has wire::kGeneralServicesQp. A value type.
 struct CmPeer {
   IpAddress address{};
   IpAddress local{};
@@ -21,8 +20,9 @@ struct CmPeer {
   CmPeer(const IpAddress& peer, const IpAddress& own, QpNumber number)
       : address(peer), local(own), gsi(number) {}
 
-  // Whether an answer to a request to this one may come from `other`: a request to an address goes
-  // to wire::kGeneralServicesQp, and the process that it is for answers by its own number.
+  // Whether a response to a request to this peer may come from `other`: a request to an address
+  // goes to wire::kGeneralServicesQp, and the process that has the service responds with its own
+  // number.
   [[nodiscard]] bool IsAnsweredBy(const CmPeer& other) const {
     return address == other.address && local == other.local &&
            (gsi == wire::kGeneralServicesQp || gsi == other.gsi);

@@ -4,35 +4,35 @@
 
 namespace verbena::transport {
 
-// Where a connection stands (IBA 12.9.5, 12.9.6). Before a REQ was sent or received there is no
-// connection: the states IDLE and LISTEN of the specification are not among these.
+// The state of a connection (IBA 12.9.5, 12.9.6). Without a REQ there is no connection, so the
+// states IDLE and LISTEN of the specification are not here.
 enum class CmState : uint8_t {
-  // Of the active side, which sent the REQ.
+  // On the active side, which sent the REQ.
   kReqSent,
   kMraReqReceived,  // REP wait: the peer needs longer
   kRepReceived,
   kMraRepSent,
-  // Of the passive side.
+  // On the passive side.
   kReqReceived,
   kMraReqSent,
   kRepSent,
   kMraRepReceived,
-  // Of both.
+  // On both sides.
   kEstablished,
   kDreqSent,
   kDreqReceived,
-  kTimeWait,  // over: what is still under way is recognised, and the QP number is not used again
+  kTimeWait,  // over: late messages are recognized, and the QP number is not reused
   kClosed,    // to be removed
 };
 
 [[nodiscard]] const char* NameOf(CmState state);
 
-// Waits for the consumer of the passive side.
+// The consumer of the passive side has not responded.
 [[nodiscard]] constexpr bool IsPending(CmState state) {
   return state == CmState::kReqReceived || state == CmState::kMraReqSent;
 }
 
-// A peer asked for it, and has not said that it is ready.
+// Requested by a peer that has not sent an RTU.
 [[nodiscard]] constexpr bool IsHalfOpen(CmState state) {
   return state >= CmState::kReqReceived && state <= CmState::kMraRepReceived;
 }

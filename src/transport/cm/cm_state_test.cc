@@ -16,7 +16,7 @@ TEST(CmStateTest, EachHasANameOfItsOwn) {
   EXPECT_EQ(names.size(), 13u);
 }
 
-TEST(CmStateTest, FourAreHalfOpenAndTwoOfTheseWaitForTheConsumer) {
+TEST(CmStateTest, FourStatesAreHalfOpenAndTwoOfThemPending) {
   std::set<CmState> half_open, pending;
   for (int i = 0; i < kStates; ++i) {
     const auto state = static_cast<CmState>(i);

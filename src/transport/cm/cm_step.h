@@ -15,9 +15,8 @@ struct CmDatagram {
   wire::CmMad mad;
 };
 
-// All that connections want of the world, in the order in which they wanted it. An input adds two
-// datagrams and two events at most; CmManager::OnTime is bounded as well. Owned by the caller of
-// the step.
+// The effects of the state machines, in order. An input adds at most two datagrams and two events;
+// CmManager::OnTime is bounded, too. Owned by the caller of the step.
 struct CmOutbox {
   std::vector<CmDatagram> datagrams = {};
   std::vector<CmRaisedEvent> events = {};
@@ -28,7 +27,7 @@ struct CmOutbox {
   }
 };
 
-// What every input comes with. A machine keeps nothing of it.
+// The context of an input. A state machine keeps no reference to it.
 struct CmStep {
   Time now;
   CmOutbox& outbox;

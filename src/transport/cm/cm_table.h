@@ -12,15 +12,15 @@
 
 namespace verbena::transport {
 
-// Objects with ids that peers see, and with deadlines. An id is that of a slot, which is not given
-// twice, masked with a number that peers do not know; none is 0, which on the wire means "not
-// known". Found in constant time. Its owner guards it.
+// Objects with ids that peers see, and with deadlines. An id consists of a slot and a generation,
+// masked with a number that peers do not know. No id is 0, which means "not known" on the wire, and
+// none is reused. Constant-time look-up. Its owner guards it.
 template <class Object, class Id>
 class CmTable {
  public:
   CmTable(std::size_t capacity, uint32_t id_mask) : slots_(capacity), id_mask_(id_mask) {}
 
-  // nullopt when it is full.
+  // nullopt if the table is full.
   [[nodiscard]] std::optional<Id> Insert(const Object& object) {
     auto slot = slots_.Insert({object});
     if (slot && IdOf(*slot) == Id(0)) {
@@ -32,13 +32,13 @@ class CmTable {
     return IdOf(*slot);
   }
 
-  // nullptr for an id that is not, or no longer, given.
+  // nullptr for an id that does not exist, or no longer exists.
   [[nodiscard]] Object* Find(Id id) {
     Entry* const entry = slots_.Find(SlotOf(id));
     return entry == nullptr ? nullptr : &entry->object;
   }
 
-  // To be called after each input to `id`: its deadline may have moved.
+  // To be called after each input to `id`, because its deadline may have changed.
   void UpdateDeadline(Id id) {
     Entry* const entry = slots_.Find(SlotOf(id));
     CHECK(entry != nullptr);
@@ -77,7 +77,7 @@ class CmTable {
 
   struct Entry {
     Object object;
-    Time deadline = Time::Never();  // as it is in deadlines_
+    Time deadline = Time::Never();  // its key in deadlines_
   };
 
   [[nodiscard]] Id IdOf(SlotId slot) const { return Id(slot.value() ^ id_mask_); }

@@ -16,7 +16,7 @@ struct Object {
 
 constexpr Time At(int64_t ns) { return Time(Nanoseconds(ns)); }
 
-TEST(CmTableTest, HasABoundAndGivesNoIdTwice) {
+TEST(CmTableTest, IsBoundedAndReusesNoId) {
   CmTable<Object, Id> table(2, 0xABCD0123);
   std::set<Id> ids;
   for (int i = 0; i < 100; ++i) {
@@ -43,7 +43,7 @@ TEST(CmTableTest, NoIdIsZero) {
   EXPECT_EQ(table.Find(Id(0)), nullptr);
 }
 
-TEST(CmTableTest, ShowsWhatIsDue) {
+TEST(CmTableTest, ReturnsDueObjects) {
   CmTable<Object, Id> table(2, 0);
   const Id a = *table.Insert({}), b = *table.Insert({});
   table.Find(a)->at = At(20);

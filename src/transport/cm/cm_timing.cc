@@ -5,12 +5,12 @@
 namespace verbena::transport {
 namespace {
 
-// `peer_timeout` is what the peer needs for an answer, and `own_timeout` what it gives us.
+// `peer_timeout`: how long the peer takes to respond; `own_timeout`: how long it waits for us.
 CmTiming TimingOf(wire::CmTimeout peer_timeout, wire::CmTimeout own_timeout, uint8_t retries,
                   const CmOptions& options) {
   const Duration round_trip = 2 * options.packet_life;
   const int tries = retries + 1;
-  // The codes are the peer's to choose: all tries together have a bound.
+  // The peer chooses the codes, so the total time of all tries is bounded.
   const Duration longest = options.patience_max / tries;
   return {.answer = std::min(wire::DurationOf(peer_timeout) + round_trip, longest),
           .retries = retries,

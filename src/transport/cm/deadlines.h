@@ -10,12 +10,12 @@
 
 namespace verbena::transport {
 
-// Deadlines of objects that have ids, the earliest first; one at most for each. A node moves with
-// its deadline, so that memory is taken once per object. Its owner guards it.
+// Deadlines of objects with ids, the earliest first; at most one per object. The node is reused
+// when a deadline moves, so memory is allocated once per object. Its owner guards it.
 template <class Id>
 class Deadlines {
  public:
-  // The deadline of `id` was `from` and is now `to`; Never: it has none.
+  // The deadline of `id` changes from `from` to `to`; Never: none.
   void Move(Id id, Time from, Time to) {
     if (from == to) return;
     typename Set::node_type node;
@@ -33,7 +33,7 @@ class Deadlines {
   }
 
   [[nodiscard]] Time next() const { return set_.empty() ? Time::Never() : set_.begin()->first; }
-  // The first one if its time has come. It stays until it is moved.
+  // The first one, if it is due. It stays until it is moved.
   [[nodiscard]] std::optional<Id> Due(Time now) const {
     if (next() > now || set_.empty()) return std::nullopt;
     return set_.begin()->second;

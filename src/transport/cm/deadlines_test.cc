@@ -22,7 +22,7 @@ TEST(DeadlinesTest, TheEarliestIsDueFirst) {
   EXPECT_EQ(deadlines.Due(At(10)), Id(2));
 }
 
-TEST(DeadlinesTest, ADeadlineMovesBothWaysAndAway) {
+TEST(DeadlinesTest, ADeadlineCanMoveAndBeRemoved) {
   Deadlines<Id> deadlines;
   deadlines.Move(Id(1), Time::Never(), At(30));
   deadlines.Move(Id(2), Time::Never(), At(30));
@@ -36,7 +36,7 @@ TEST(DeadlinesTest, ADeadlineMovesBothWaysAndAway) {
   EXPECT_EQ(deadlines.size(), 1u);
 }
 
-TEST(DeadlinesDeathTest, ADeadlineThatIsNotThereCannotMove) {
+TEST(DeadlinesDeathTest, AMissingDeadlineCannotMove) {
   Deadlines<Id> deadlines;
   EXPECT_DEATH(deadlines.Move(Id(1), At(1), At(2)), "CHECK failed");
 }

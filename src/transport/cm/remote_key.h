@@ -10,7 +10,7 @@
 
 namespace verbena::transport {
 
-// A number that a peer gave: a communication id, a QP number or a SIDR request id. A value type.
+// A number from a peer: a communication id, a QP number or a SIDR request id. A value type.
 struct RemoteKey {
   CmPeer peer{};
   wire::CaGuid guid{};
@@ -19,7 +19,7 @@ struct RemoteKey {
   friend bool operator==(const RemoteKey&, const RemoteKey&) = default;
 };
 
-// Keys come from peers: the multiplications spread numbers that differ in few bits.
+// Peers choose the keys: the multiplications spread numbers that differ in few bits.
 struct RemoteKeyHash {
   [[nodiscard]] std::size_t operator()(const RemoteKey& key) const {
     const auto words = std::bit_cast<std::array<uint64_t, 2>>(key.peer.address.bytes);

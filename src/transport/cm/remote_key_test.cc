@@ -7,7 +7,7 @@
 namespace verbena::transport {
 namespace {
 
-TEST(RemoteKeyTest, NumbersAddressesAndGuidsMakeDifferentHashes) {
+TEST(RemoteKeyTest, NumbersAddressesAndGuidsHaveDifferentHashes) {
   std::set<std::size_t> hashes;
   for (uint32_t i = 0; i < 100; ++i) {
     const auto address = IpAddress::FromIpv4(Ipv4Address(0x0A000000 + i));

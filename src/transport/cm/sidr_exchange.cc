@@ -43,7 +43,7 @@ bool SidrExchange::Answer(wire::CmSidrRep rep, CmStep& step) {
   if (state_ != State::kReqReceived) return false;
   rep.request_id = request_id_;
   rep.service_id = service_id_;
-  state_ = State::kAnswered;  // until its deadline, as before
+  state_ = State::kAnswered;  // until the same deadline
   last_ = {transaction_, rep};
   step.outbox.datagrams.push_back({peer_, last_});
   return true;
@@ -72,7 +72,7 @@ void SidrExchange::OnTime(CmStep& step) {
     step.outbox.datagrams.push_back({peer_, last_});
     return;
   }
-  // A question whose consumer has not answered by now is not asked any more.
+  // The consumer has not responded in time: the request ends.
   if (state_ != State::kAnswered) Raise(CmEventType::kSidrUnreachable, std::nullopt, step);
   Close();
 }

@@ -9,28 +9,28 @@
 
 namespace verbena::transport {
 
-// One question for the queue pair behind a service of datagrams, and its answer (IBA 12.11). The
-// side that asks sends again until the answer comes; the side that answers remembers the answer
-// for as long as the question may come again. Owned by SidrExchanges; one thread at a time.
+// One SIDR exchange: a request for the queue pair of a datagram service, and its response (IBA
+// 12.11). The requester retransmits until the response arrives; the responder keeps the response
+// for as long as the request may be retransmitted. Owned by SidrExchanges; one thread at a time.
 class SidrExchange {
  public:
   enum class State : uint8_t { kReqSent, kReqReceived, kAnswered, kClosed };
 
   struct Retry {
-    Duration answer{};  // until the question is sent again
+    Duration answer{};  // until the request is retransmitted
     uint8_t count = 0;
   };
 
   explicit SidrExchange(const CmPeer& peer) : peer_(peer) {}
 
-  // The first input: one of these. `id` is ours; a peer that asks has one of its own.
+  // The first input is one of these. `id` is ours; a requesting peer has its own.
   void Ask(wire::SidrRequestId id, wire::CmSidrReq req, const Retry& retry, CmStep& step);
   void OnRequest(wire::SidrRequestId id, const wire::CmSidrReq& req,
                  wire::TransactionId transaction, Duration patience, CmStep& step);
 
-  // False unless the question waits for it.
+  // False unless the request waits for it.
   bool Answer(wire::CmSidrRep rep, CmStep& step);
-  // The consumer is no longer interested.
+  // The consumer drops the exchange.
   void Destroy(CmStep& step);
 
   void OnDuplicateReq(CmStep& step);
@@ -41,7 +41,7 @@ class SidrExchange {
   [[nodiscard]] Time deadline() const { return deadline_; }
   [[nodiscard]] const CmPeer& peer() const { return peer_; }
   [[nodiscard]] bool is_active() const { return is_active_; }
-  // On the wire: the number of the side that asks.
+  // On the wire: the id of the requester.
   [[nodiscard]] wire::SidrRequestId request_id() const { return request_id_; }
 
  private:

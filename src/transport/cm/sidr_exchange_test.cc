@@ -15,7 +15,7 @@ class SidrExchangeTest : public testing::Test {
   CmStep step_{Time(), outbox_};
 };
 
-TEST_F(SidrExchangeTest, AsksAsOftenAsItMayAndGivesUp) {
+TEST_F(SidrExchangeTest, RetransmitsUpToItsRetriesAndGivesUp) {
   exchange_.Ask(wire::SidrRequestId(7), {.service_id = wire::ServiceId(3)}, kRetry, step_);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(exchange_.deadline(), step_.now + Milliseconds(10));
@@ -33,7 +33,7 @@ TEST_F(SidrExchangeTest, AsksAsOftenAsItMayAndGivesUp) {
   EXPECT_EQ(exchange_.state(), SidrExchange::State::kClosed);
 }
 
-TEST_F(SidrExchangeTest, AnAnswerIsRememberedForDuplicates) {
+TEST_F(SidrExchangeTest, AResponseIsKeptForDuplicates) {
   const wire::CmSidrReq req{.request_id = wire::SidrRequestId(9), .service_id = wire::ServiceId(3)};
   exchange_.OnRequest(wire::SidrRequestId(7), req, wire::TransactionId(5), Seconds(1), step_);
   ASSERT_EQ(outbox_.events.size(), 1u);
@@ -55,7 +55,7 @@ TEST_F(SidrExchangeTest, AnAnswerIsRememberedForDuplicates) {
   EXPECT_EQ(outbox_.events.size(), 1u);
 }
 
-TEST_F(SidrExchangeTest, AConsumerThatGoesRejects) {
+TEST_F(SidrExchangeTest, DestroyRejectsTheRequest) {
   exchange_.OnRequest(wire::SidrRequestId(7), {}, {}, Seconds(1), step_);
   exchange_.Destroy(step_);
   ASSERT_EQ(outbox_.datagrams.size(), 1u);
@@ -63,7 +63,7 @@ TEST_F(SidrExchangeTest, AConsumerThatGoesRejects) {
             wire::CmSidrStatus::kRejected);
 }
 
-TEST_F(SidrExchangeTest, AQuestionThatIsNotAnsweredEnds) {
+TEST_F(SidrExchangeTest, AnUnansweredRequestEnds) {
   exchange_.OnRequest(wire::SidrRequestId(7), {}, {}, Seconds(1), step_);
   step_.now = exchange_.deadline();
   exchange_.OnTime(step_);

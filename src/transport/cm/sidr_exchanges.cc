@@ -7,7 +7,7 @@ namespace verbena::transport {
 SidrExchanges::SidrExchanges(const CmOptions& options, CmCounters& counters)
     : options_(options), counters_(counters), table_(options.sidr_max, options.id_mask) {}
 
-void SidrExchanges::Settle(wire::SidrRequestId id) {
+void SidrExchanges::UpdateTables(wire::SidrRequestId id) {
   const SidrExchange* const exchange = table_.Find(id);
   if (exchange->state() != SidrExchange::State::kClosed) return table_.UpdateDeadline(id);
   if (!exchange->is_active()) requests_.erase(KeyOf(exchange->peer(), exchange->request_id()));
@@ -21,7 +21,7 @@ Result<wire::SidrRequestId, CmError> SidrExchanges::Ask(const wire::CmSidrReq& r
   const auto id = table_.Insert(SidrExchange(to));
   if (!id) return Fail(CmError::kTooManyConnections);
   table_.Find(*id)->Ask(*id, req, retry, step);
-  Settle(*id);
+  UpdateTables(*id);
   return *id;
 }
 
@@ -30,7 +30,7 @@ Result<void, CmError> SidrExchanges::Answer(wire::SidrRequestId id, const wire::
   SidrExchange* const exchange = table_.Find(id);
   if (exchange == nullptr) return Fail(CmError::kUnknownId);
   if (!exchange->Answer(rep, step)) return Fail(CmError::kWrongState);
-  Settle(id);
+  UpdateTables(id);
   return {};
 }
 
@@ -38,7 +38,7 @@ Result<void, CmError> SidrExchanges::Destroy(wire::SidrRequestId id, CmStep& ste
   SidrExchange* const exchange = table_.Find(id);
   if (exchange == nullptr) return Fail(CmError::kUnknownId);
   exchange->Destroy(step);
-  Settle(id);
+  UpdateTables(id);
   return {};
 }
 
@@ -62,7 +62,7 @@ void SidrExchanges::OnRequest(const wire::CmSidrReq& req, wire::TransactionId tr
   }
   requests_.emplace(key, *id);
   table_.Find(*id)->OnRequest(*id, req, transaction, options_.sidr_patience, step);
-  Settle(*id);
+  UpdateTables(*id);
 }
 
 void SidrExchanges::OnResponse(const wire::CmSidrRep& rep, const CmPeer& from, CmStep& step) {
@@ -72,14 +72,14 @@ void SidrExchanges::OnResponse(const wire::CmSidrRep& rep, const CmPeer& from, C
     return;
   }
   exchange->OnResponse(rep, step);
-  Settle(rep.request_id);
+  UpdateTables(rep.request_id);
 }
 
 bool SidrExchanges::OnTime(CmStep& step) {
   const auto id = table_.Due(step.now);
   if (!id) return false;
   table_.Find(*id)->OnTime(step);
-  Settle(*id);
+  UpdateTables(*id);
   return true;
 }
 

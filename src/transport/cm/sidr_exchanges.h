@@ -14,8 +14,8 @@
 
 namespace verbena::transport {
 
-// All exchanges of SIDR messages of an address: by their id, and by the id of the peer that asks.
-// Owned by CmManager; one thread at a time.
+// All SIDR exchanges of an address, by their id and by the id of the requesting peer. Owned by
+// CmManager; one thread at a time.
 class SidrExchanges {
  public:
   // Both outlive it.
@@ -33,7 +33,7 @@ class SidrExchanges {
   void OnRequest(const wire::CmSidrReq& req, wire::TransactionId transaction, const CmPeer& from,
                  bool is_served, CmStep& step);
   void OnResponse(const wire::CmSidrRep& rep, const CmPeer& from, CmStep& step);
-  // One whose time has come; false if there is none.
+  // Handles one due timer; false if there is none.
   bool OnTime(CmStep& step);
 
   [[nodiscard]] Time next_time() const { return table_.next_time(); }
@@ -44,8 +44,8 @@ class SidrExchanges {
   [[nodiscard]] static RemoteKey KeyOf(const CmPeer& from, wire::SidrRequestId id) {
     return {.peer = from, .number = id.value()};
   }
-  // After each input to `id`.
-  void Settle(wire::SidrRequestId id);
+  // To be called after each input to `id`.
+  void UpdateTables(wire::SidrRequestId id);
 
   const CmOptions& options_;
   CmCounters& counters_;

@@ -17,7 +17,7 @@ class SidrExchangesTest : public testing::Test, public CmPair {
   }
 };
 
-TEST_F(SidrExchangesTest, AQuestionIsAnsweredWithAQp) {
+TEST_F(SidrExchangesTest, ARequestGetsAQpNumber) {
   const auto id = Ask();
   Deliver(/*again=*/true);
   const CmRaisedEvent request = b.TakeEvent(CmEventType::kSidrRequest);
@@ -47,14 +47,14 @@ TEST_F(SidrExchangesTest, AServiceWithoutListenerIsRefused) {
   a.TakeEvent(CmEventType::kSidrResponse);
 }
 
-TEST_F(SidrExchangesTest, AnotherAddressCannotAnswer) {
+TEST_F(SidrExchangesTest, ResponsesFromAnotherAddressAreIgnored) {
   const auto id = Ask();
   const auto other = IpAddress::FromIpv4(Ipv4Address(0x0A000009));
   Arrive(a, other, {wire::TransactionId(1), wire::CmSidrRep{.request_id = id}});
   EXPECT_TRUE(a.events.empty());
 }
 
-TEST_F(SidrExchangesTest, AQuestionThatIsNotAnsweredEnds) {
+TEST_F(SidrExchangesTest, AnUnansweredRequestEnds) {
   Ask();
   while (NextTimer(a)) {
   }
@@ -62,7 +62,7 @@ TEST_F(SidrExchangesTest, AQuestionThatIsNotAnsweredEnds) {
   EXPECT_EQ(wire.size(), 3u);
 }
 
-TEST_F(SidrExchangesTest, CallsForNoExchangeAreRefused) {
+TEST_F(SidrExchangesTest, CallsWithoutAnExchangeAreRefused) {
   const auto answer = [&](CmManager& m, CmStep& s) {
     return m.sidr().Answer(wire::SidrRequestId(1), {}, s);
   };
@@ -74,7 +74,7 @@ TEST_F(SidrExchangesTest, CallsForNoExchangeAreRefused) {
   EXPECT_EQ(a.manager->sidr().size(), 0u);
 }
 
-TEST(SidrExchangesLimitsTest, HaveABound) {
+TEST(SidrExchangesLimitsTest, ExchangesAreBounded) {
   CmOptions few = CmPair::DefaultOptions(2);
   few.sidr_max = 1;
   CmPair pair(CmPair::DefaultOptions(1), few);

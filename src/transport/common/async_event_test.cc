@@ -33,11 +33,11 @@ TEST(AsyncEventTest, NamesAreThoseOfTheVerbs) {
   EXPECT_STREQ(NameOf(AsyncEventType::kLastWqeReached), "last WQE reached");
 }
 
-TEST(AsyncEventTest, AValueThatNamesNoEventHasNoName) {
+TEST(AsyncEventTest, AnUnknownValueHasNoName) {
   EXPECT_STREQ(NameOf(static_cast<AsyncEventType>(0xFF)), "?");
 }
 
-TEST(AsyncEventTest, EventsAreEqualIfTypeAndQueuePairAre) {
+TEST(AsyncEventTest, EventsCompareByTypeAndQueuePair) {
   const RaisedEvent event{AsyncEventType::kQpFatal, QpNumber(7)};
   EXPECT_EQ(event, (RaisedEvent{AsyncEventType::kQpFatal, QpNumber(7)}));
   EXPECT_NE(event, (RaisedEvent{AsyncEventType::kQpFatal, QpNumber(8)}));

@@ -23,7 +23,7 @@ TEST(CongestionWindowTest, HalvesAtALossAndStaysWithinItsBounds) {
   EXPECT_EQ(window.packets(), CongestionWindow::kMax);
 }
 
-TEST(CongestionWindowTest, OpensAnewForAPeerThatWasNotReady) {
+TEST(CongestionWindowTest, RestartsSmallAfterAnRnrNak) {
   CongestionWindow window;
   window.OnNotReady();
   EXPECT_EQ(window.packets(), CongestionWindow::kReopened);

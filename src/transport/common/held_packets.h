@@ -19,6 +19,9 @@ class HeldPackets {
   // As many as packets of the smallest path MTU: limits empty packets, which take memory, too.
   static constexpr size_t kPacketsMax = kBytesMax / 256;
 
+  // That one step executes at most, so that other queue pairs get to run in between.
+  static constexpr int kAtOnce = 64;
+
   // False if there is no room for the packet.
   [[nodiscard]] bool Hold(const wire::Packet& packet, const PacketOrigin& origin = {});
 

@@ -21,7 +21,7 @@ bool HoldOne(HeldPackets& held, uint8_t psn, size_t payload = 0) {
   return held.Hold(*wire::Packet::Parse(bytes));
 }
 
-TEST(HeldPacketsTest, AreCopiesInOrder) {
+TEST(HeldPacketsTest, HoldsCopiesInOrder) {
   HeldPackets held;
   EXPECT_TRUE(held.empty());
   EXPECT_TRUE(HoldOne(held, 7));
@@ -34,7 +34,7 @@ TEST(HeldPacketsTest, AreCopiesInOrder) {
   EXPECT_TRUE(held.empty());
 }
 
-TEST(HeldPacketsTest, TakeBoundedMemory) {
+TEST(HeldPacketsTest, MemoryIsBounded) {
   constexpr size_t kPayload = 4096;
   HeldPackets held;
   size_t count = 0;
@@ -50,7 +50,7 @@ TEST(HeldPacketsTest, TakeBoundedMemory) {
   EXPECT_TRUE(held.IsConsistent());
 }
 
-TEST(HeldPacketsTest, EmptyOnesAreBoundedByTheirNumber) {
+TEST(HeldPacketsTest, EmptyPacketsAreBoundedByTheirNumber) {
   HeldPackets held;
   size_t count = 0;
   while (count <= HeldPackets::kPacketsMax && HoldOne(held, 1)) ++count;

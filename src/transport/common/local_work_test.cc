@@ -59,7 +59,7 @@ TEST_F(LocalWorkTest, ARegionIsRegisteredInvalidatedAndRegisteredAgain) {
   EXPECT_TRUE(MayRead(next, 0x5000));
 }
 
-TEST_F(LocalWorkTest, AWindowIsBoundOrTheErrorSaysSo) {
+TEST_F(LocalWorkTest, AWindowIsBoundOrTheBindFails) {
   const memory::RegionSpec spec{.pd = pd_,
                                 .start = KeyAddress(0x5000),
                                 .length = 8192,
@@ -78,7 +78,7 @@ TEST_F(LocalWorkTest, AWindowIsBoundOrTheErrorSaysSo) {
   EXPECT_EQ(Execute(SendOpcode::kBindWindow, bind), CompletionStatus::kWindowBindError);
 }
 
-TEST_F(LocalWorkTest, ARefusalNamesItsCheckAndIsCounted) {
+TEST_F(LocalWorkTest, ARefusalReportsItsCheckAndIsCounted) {
   const Key key = core_.regions.Reserve(pd_, 2, PageShift(12))->local;
   EXPECT_EQ(Execute(SendOpcode::kRegister, Registration(key)), CompletionStatus::kSuccess);
   EXPECT_EQ(vendor_error_, 0);
@@ -102,7 +102,7 @@ TEST_F(LocalWorkTest, AnImpossiblePageSizeIsRefused) {
   }
 }
 
-TEST_F(LocalWorkTest, WorkForTheWireHasNoLocalPart) {
+TEST_F(LocalWorkTest, RequestsWithPacketsHaveNoLocalPart) {
   EXPECT_EQ(Execute(SendOpcode::kSend, {}), CompletionStatus::kSuccess);
   EXPECT_EQ(Execute(SendOpcode::kDelay, queue::DelayOperand{}), CompletionStatus::kSuccess);
 }

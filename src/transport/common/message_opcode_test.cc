@@ -23,7 +23,7 @@ TEST(MessageOpcodeTest, OnlyTheLastPacketHasTheImmediate) {
   }
 }
 
-TEST(MessageOpcodeTest, AServiceHasOnlyItsOwnPackets) {
+TEST(MessageOpcodeTest, AServiceHasOnlyItsOwnOpcodes) {
   EXPECT_NE(FindOpcode(Service::kUd, SendOpcode::kSendWithImmediate, Position::kOnly), nullptr);
   EXPECT_EQ(FindOpcode(Service::kUd, SendOpcode::kSend, Position::kFirst), nullptr);
   EXPECT_EQ(FindOpcode(Service::kUd, SendOpcode::kWrite, Position::kOnly), nullptr);

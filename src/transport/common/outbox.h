@@ -66,6 +66,9 @@ struct SegmentReport {
 using FaultTicket = StrongId<struct FaultTicketTag, uint64_t>;
 // No machine waits for this ticket: the pages are entered into the tables, and that is all.
 inline constexpr FaultTicket kPrefetchTicket{~uint64_t{0}};
+// The first ticket of the receiver of a queue pair of an unreliable service, whose sender counts
+// from 0.
+inline constexpr uint64_t kReceiverTickets = uint64_t{1} << 63;
 
 struct PageRequest {
   QpNumber qp;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kPackets = 4;
 
-PageRequest Request(uint64_t ticket) {
+PageRequest RequestWith(uint64_t ticket) {
   return {.qp = {}, .ticket = FaultTicket(ticket), .fault = {}};
 }
 
@@ -22,11 +22,11 @@ std::vector<uint64_t> TicketsIn(const Outbox& outbox) {
   return tickets;
 }
 
-TEST(OutboxTest, SaysWhenItIsToBeEmptiedBeforeTheNextInput) {
+TEST(OutboxTest, IsCrowdedWhenItMustBeDrainedBeforeTheNextInput) {
   Outbox outbox(kPackets);
   for (uint64_t i = 0; i < kPackets; ++i) {
     EXPECT_FALSE(outbox.is_crowded());
-    outbox.RequestPages(Request(i));
+    outbox.RequestPages(RequestWith(i));
   }
   EXPECT_TRUE(outbox.is_crowded());
   outbox.Clear();
@@ -37,15 +37,15 @@ TEST(OutboxTest, SaysWhenItIsToBeEmptiedBeforeTheNextInput) {
 
 TEST(OutboxTest, APrefetchIsDroppedWithoutRoom) {
   Outbox outbox(kPackets);
-  for (uint64_t i = 0; i < 2 * kPackets; ++i) outbox.PrefetchPages(Request(i));
+  for (uint64_t i = 0; i < 2 * kPackets; ++i) outbox.PrefetchPages(RequestWith(i));
   EXPECT_EQ(outbox.page_requests().size(), kPackets);
-  outbox.RequestPages(Request(99));
+  outbox.RequestPages(RequestWith(99));
   EXPECT_EQ(TicketsIn(outbox).back(), 99U);
 }
 
 TEST(OutboxTest, PageRequestsThatCannotBePassedOnStay) {
   Outbox outbox(kPackets);
-  for (uint64_t i = 0; i < 3; ++i) outbox.RequestPages(Request(i));
+  for (uint64_t i = 0; i < 3; ++i) outbox.RequestPages(RequestWith(i));
   outbox.Raise({AsyncEventType::kQpFatal, {}});
   outbox.PassOnPageRequests(
       [](const PageRequest& request) { return request.ticket != FaultTicket(1); });

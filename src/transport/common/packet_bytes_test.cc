@@ -38,7 +38,7 @@ class PacketBytesTest : public testing::Test {
   memory::PagesForTest memory_{2};
 };
 
-TEST_F(PacketBytesTest, ThePayloadIsThatOfMemoryAndThePadIsZero) {
+TEST_F(PacketBytesTest, ThePayloadIsCopiedFromMemoryAndThePadIsZero) {
   OutPacket packet = MakeSend(5);
   std::fill_n(memory_.data(), 5, std::byte{7});
   packet.payload.Begin({memory::MachineAddressOf(memory_.data()), 5});
@@ -52,7 +52,7 @@ TEST_F(PacketBytesTest, ThePayloadIsThatOfMemoryAndThePadIsZero) {
       std::ranges::all_of(std::span(bytes).last(7), [](std::byte b) { return b == std::byte{0}; }));
 }
 
-TEST_F(PacketBytesTest, ThePayloadIsWhatWasInlined) {
+TEST_F(PacketBytesTest, InlineDataIsThePayload) {
   OutPacket packet = MakeSend(4);
   const std::array inlined = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
   packet.inlined = inlined;
@@ -61,7 +61,7 @@ TEST_F(PacketBytesTest, ThePayloadIsWhatWasInlined) {
   EXPECT_TRUE(std::ranges::equal(wire::Packet::Parse(bytes)->payload(), inlined));
 }
 
-TEST_F(PacketBytesTest, AByteThatIsGoneIsNamed) {
+TEST_F(PacketBytesTest, ReturnsTheAddressOfAMissingByte) {
   OutPacket packet = MakeSend(8);
   const auto gone = reinterpret_cast<uintptr_t>(memory_.data()) + memory::PagesForTest::kPage;
   memory_.Protect(1, PROT_NONE);

@@ -41,7 +41,7 @@ class PlacementTest : public ResponderFixture {
   static bool IsPlaced(const Placement& placement) {
     return std::holds_alternative<Placed>(placement);
   }
-  static std::optional<NakReason> CauseOf(const Placement& placement) {
+  static std::optional<NakReason> ReasonOf(const Placement& placement) {
     const NakReason* const reason = std::get_if<NakReason>(&placement);
     return reason != nullptr ? std::optional(*reason) : std::nullopt;
   }
@@ -54,7 +54,7 @@ TEST_F(PlacementTest, AWriteCrossesPagesAtAnyByte) {
   EXPECT_TRUE(IsPlaced(Write({Key(0), KeyAddress(3), 0}, {})));
 }
 
-TEST_F(PlacementTest, AbsentPagesOfTheWholeRestAreAskedFor) {
+TEST_F(PlacementTest, AbsentPagesOfTheWholeRemainderAreRequested) {
   TakePagesAway(1, 2);
   const Placement placement = Write(Range(kPage, 2 * kPage), Pattern(256));
   const auto* const fault = std::get_if<memory::Fault>(&placement);
@@ -67,11 +67,11 @@ TEST_F(PlacementTest, AbsentPagesOfTheWholeRestAreAskedFor) {
       Write(Range(0, 3 * kPage), Pattern(256))));  // the absent pages are behind the payload
 }
 
-TEST_F(PlacementTest, ARefusal) {
-  EXPECT_EQ(CauseOf(Write(Range(4 * kPage - 1, 2), Pattern(2))), NakReason(Refusal::kOutOfRange));
+TEST_F(PlacementTest, AWriteBeyondTheRegionIsRefused) {
+  EXPECT_EQ(ReasonOf(Write(Range(4 * kPage - 1, 2), Pattern(2))), NakReason(Refusal::kOutOfRange));
 }
 
-TEST_F(PlacementTest, APageThatIsGoneIsAbsentFromThenOn) {
+TEST_F(PlacementTest, AMissingPageIsMarkedAbsent) {
   arena_.Protect(1, PROT_NONE);
   const Placement placement = Write(Range(kPage - 1, 2), Pattern(2));
   const auto* const fault = std::get_if<memory::Fault>(&placement);
@@ -137,12 +137,12 @@ TEST_F(PlacementTest, AScatterThatFaultsOrIsRefusedLeavesTheCursor) {
   std::array stranger = {SgeOf(0, 8)};
   stranger[0].key = Key(0);
   queue::SgeCursor other(stranger);
-  EXPECT_EQ(CauseOf(ScatterSend(other, Pattern(8), 0, me_, core_)),
+  EXPECT_EQ(ReasonOf(ScatterSend(other, Pattern(8), 0, me_, core_)),
             NakReason(memory::Refusal::kNoSuchKey, RefusedKey::kOwn));
   EXPECT_EQ(other.offset(), 0u);
 }
 
-TEST_F(PlacementTest, EightBytesAtOnce) {
+TEST_F(PlacementTest, AnAtomicWriteStoresEightBytes) {
   const auto write = [this](const RemoteRange& word) {
     return PlaceAtomicWrite(word, Pattern(8), me_, core_);
   };
@@ -150,10 +150,10 @@ TEST_F(PlacementTest, EightBytesAtOnce) {
   EXPECT_EQ(Read(16, 8), Pattern(8));
   TakePagesAway(1, 1);
   EXPECT_TRUE(std::holds_alternative<memory::Fault>(write(Range(kPage, 8))));
-  EXPECT_EQ(CauseOf(write({Key(0), KeyAddress(0), 8})), NakReason(Refusal::kNoSuchKey));
+  EXPECT_EQ(ReasonOf(write({Key(0), KeyAddress(0), 8})), NakReason(Refusal::kNoSuchKey));
 }
 
-TEST_F(PlacementTest, AtomicsReturnWhatWasThere) {
+TEST_F(PlacementTest, AtomicsReturnTheOriginalValue) {
   const auto execute = [this](const RemoteRange& word, const AtomicOperation& operation) {
     return ExecuteAtomic(word, operation, me_, core_);
   };

@@ -80,7 +80,7 @@ TEST(AttributeMaskTest, TakesOnlyTheBitsOfAttributes) {
   EXPECT_EQ(AttributeMask::FromBits(~0U), std::nullopt);
 }
 
-TEST(AttributeMaskTest, AllIsEachAttribute) {
+TEST(AttributeMaskTest, AllContainsEachAttribute) {
   AttributeMask all;
   for (const QpAttribute attribute : AllAttributes()) all = all | attribute;
   EXPECT_EQ(all, AttributeMask::kAll);
@@ -152,7 +152,7 @@ TEST(ValidateTest, AcceptsBothEndsOfEachRange) {
   }
 }
 
-TEST(ValidateTest, NamesTheAttributeThatIsBeyondEitherEnd) {
+TEST(ValidateTest, NamesTheAttributeThatIsOutOfRange) {
   for (const Range& range : Ranges()) {
     std::vector<uint32_t> outside = {range.max + 1};
     if (range.min > 0) outside.push_back(range.min - 1);
@@ -165,7 +165,7 @@ TEST(ValidateTest, NamesTheAttributeThatIsBeyondEitherEnd) {
   }
 }
 
-TEST(ValidateTest, LooksOnlyAtWhatTheMaskNames) {
+TEST(ValidateTest, ChecksOnlyTheAttributesOfTheMask) {
   for (const Range& range : Ranges()) {
     QpSettings attributes;
     range.set(attributes, range.max + 1);
@@ -306,7 +306,7 @@ std::map<std::string, Transition> ParseFacts() {
   return facts;
 }
 
-TEST(TransitionTest, EveryOneIsAsTheFactsSay) {
+TEST(TransitionTest, EveryTransitionIsAsInTheTable) {
   const auto facts = ParseFacts();
   EXPECT_EQ(facts.size(), kQpTypeCount * (9 + 2 * kQpStateCount));
   for (const Pair& pair : AllPairs()) {
@@ -319,7 +319,7 @@ TEST(TransitionTest, EveryOneIsAsTheFactsSay) {
   }
 }
 
-TEST(TransitionTest, NoAttributesHelpWhereNoneIsAllowed) {
+TEST(TransitionTest, AForbiddenTransitionIsRefusedWithAnyAttributes) {
   const auto facts = ParseFacts();
   for (const Pair& pair : AllPairs()) {
     if (facts.contains(pair.text)) continue;
@@ -332,7 +332,7 @@ TEST(TransitionTest, NoAttributesHelpWhereNoneIsAllowed) {
 }
 
 // For every attribute, one more or one less than required.
-TEST(TransitionTest, EachAttributeIsNeededTakenOrRefused) {
+TEST(TransitionTest, EachAttributeIsRequiredAcceptedOrRefused) {
   const auto facts = ParseFacts();
   for (const Pair& pair : AllPairs()) {
     if (!facts.contains(pair.text)) continue;

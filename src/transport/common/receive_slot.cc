@@ -18,7 +18,7 @@ using Kind = TaggedMessage::Kind;
 constexpr uint64_t kAllOfIt = uint64_t{1} << 32;
 
 // Sets what a completion of a tag matching queue has in addition.
-void Tell(const TaggedMessage& message, Completion& completion) {
+void SetTagFields(const TaggedMessage& message, Completion& completion) {
   completion.opcode = message.kind == Kind::kUntagged ? CompletionOpcode::kNoTagReceive
                                                       : CompletionOpcode::kTagReceive;
   if (!message.has_tag()) return;
@@ -90,7 +90,7 @@ bool ReceiveSlot::Finish(Completion completion, bool solicited, Step& step) {
   if (receive_->message.kind == Kind::kPlain) [[likely]] {
     source_.Finish(receive_->element);
   } else {
-    Tell(receive_->message, completion);
+    SetTagFields(receive_->message, completion);
     GiveBack(*receive_, completion.status == CompletionStatus::kSuccess, step);
   }
   receive_.reset();

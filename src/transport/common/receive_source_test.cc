@@ -42,7 +42,7 @@ TEST(ReceiveSourceTest, OwnCreditsCountTheElementInProgress) {
   EXPECT_EQ(wire::CreditsOf(source.credits()), 2u);
 }
 
-TEST(ReceiveSourceTest, SharedElementsAreGivenBackAndPromiseNoCredits) {
+TEST(ReceiveSourceTest, SharedElementsAreReturnedAndGrantNoCredits) {
   SharedReceiveQueue queue(2, 2);
   ReceiveSource source(queue, memory::PdId(7));
   EXPECT_TRUE(source.is_shared());
@@ -62,7 +62,7 @@ TEST(ReceiveSourceTest, SharedElementsAreGivenBackAndPromiseNoCredits) {
   EXPECT_FALSE(source.empty());
 }
 
-TEST(ReceiveSourceTest, BuffersAreOfTheSharedQueuesDomainOrTheQueuePairs) {
+TEST(ReceiveSourceTest, BuffersBelongToTheDomainOfTheirQueue) {
   const memory::Accessor qp{.pd = memory::PdId(3), .qp = QpNumber(9)};
   ReceiveQueue own({.capacity = 1, .sges_max = 0});
   EXPECT_EQ(ReceiveSource(own).AccessorFor(qp).pd, memory::PdId(3));

@@ -80,7 +80,7 @@ void ExpectMatched(const Completion& completion, uint64_t id, bool data_valid) {
   EXPECT_EQ(completion.tag_context, kContext);
 }
 
-TEST_F(TagMatchingTest, AnEagerMessageComesWithoutItsHeader) {
+TEST_F(TagMatchingTest, AnEagerMessageIsPlacedWithoutItsHeader) {
   ConnectWith(8);
   for (const uint64_t length : {TagHeader::kSize, size_t{17}, size_t{1'024}, size_t{5'000}}) {
     AddTagged(5, kPage, length - TagHeader::kSize);
@@ -97,7 +97,7 @@ TEST_F(TagMatchingTest, AnEagerMessageComesWithoutItsHeader) {
 }
 
 // Tagged receives belong to the domain of the queue, whatever that of the connection.
-TEST_F(TagMatchingTest, TaggedReceivesAreOfTheQueuesDomain) {
+TEST_F(TagMatchingTest, TaggedReceivesBelongToTheQueuesDomain) {
   RcSpec spec_b;
   spec_b.shared = &shared_;
   spec_b.tags = &tags_;
@@ -115,7 +115,7 @@ TEST_F(TagMatchingTest, TaggedReceivesAreOfTheQueuesDomain) {
   EXPECT_EQ(node_b_.Read(2 * kPage, 3'000), node_a_.Read(0, 3'000));
 }
 
-TEST_F(TagMatchingTest, AnUnexpectedOneComesWholeAndIsCounted) {
+TEST_F(TagMatchingTest, AnUnexpectedMessageArrivesWithItsHeaderAndIsCounted) {
   ConnectWith(8);
   AddTagged(5, kPage, 100, kTag + 1);
   AddUntagged(6, 3 * kPage, 200);
@@ -132,7 +132,7 @@ TEST_F(TagMatchingTest, AnUnexpectedOneComesWholeAndIsCounted) {
   EXPECT_TRUE(tags_.is_in_step());
 }
 
-TEST_F(TagMatchingTest, OneWithoutTagIsNotUnexpected) {
+TEST_F(TagMatchingTest, AnUntaggedMessageIsNotUnexpected) {
   ConnectWith(8);
   for (const TagOpcode operation : {TagOpcode::kNoTag, TagOpcode::kFinished}) {
     AddUntagged(6, 3 * kPage, 200);
@@ -145,7 +145,7 @@ TEST_F(TagMatchingTest, OneWithoutTagIsNotUnexpected) {
   EXPECT_TRUE(tags_.is_in_step());
 }
 
-TEST_F(TagMatchingTest, OneThatFindsNoReceiveWaitsForIt) {
+TEST_F(TagMatchingTest, AMessageWithoutAReceiveWaitsForIt) {
   ConnectWith(8);
   Send(TagOpcode::kEager, 100);
   net_.RunFor(Microseconds(200));
@@ -196,7 +196,7 @@ TEST_F(TagMatchingTest, AnUnexpectedRendezvousIsLeftToTheProgram) {
   EXPECT_FALSE(tags_.is_in_step());
 }
 
-TEST_F(TagMatchingTest, AllOfItSurvivesLossAndAbsentPages) {
+TEST_F(TagMatchingTest, TagMatchingSurvivesLossAndAbsentPages) {
   ConnectWith(8);
   uint32_t packets = 0;
   net_.SetLink([&](const Passing&) { return ++packets % 5 == 0 ? Fate::Drop() : Fate::Pass(); });
@@ -229,7 +229,7 @@ TEST_F(TagMatchingTest, ARendezvousWaitsForRoomInTheSendQueue) {
   ExpectSuccess(a().Received(), {30});
 }
 
-TEST_F(TagMatchingTest, AReadThatIsRefusedTellsTheProgram) {
+TEST_F(TagMatchingTest, ARefusedReadFailsTheReceive) {
   ConnectWith(8);
   AddTagged(5, kPage, 100);
   SendRendezvous(100, node_a_.keys.remote.value() ^ 1);
@@ -243,7 +243,7 @@ TEST_F(TagMatchingTest, AReadThatIsRefusedTellsTheProgram) {
   EXPECT_EQ(b().qp->state(), QpState::kErr);
 }
 
-TEST_F(TagMatchingTest, WhatIsLongerThanItsReceiveEndsTheConnection) {
+TEST_F(TagMatchingTest, AMessageLongerThanItsReceiveEndsTheConnection) {
   for (const bool is_rendezvous : {false, true}) {
     ConnectWith(8);
     AddTagged(5, kPage, 50);
@@ -256,7 +256,7 @@ TEST_F(TagMatchingTest, WhatIsLongerThanItsReceiveEndsTheConnection) {
   }
 }
 
-TEST_F(TagMatchingTest, WhatIsWaitingIsFlushed) {
+TEST_F(TagMatchingTest, AWaitingRendezvousIsFlushed) {
   ConnectWith(1);  // too few elements: it waits for ever
   AddTagged(5, kPage, 100);
   SendRendezvous(100);
@@ -270,7 +270,7 @@ TEST_F(TagMatchingTest, WhatIsWaitingIsFlushed) {
   EXPECT_EQ(IdsOf(received), std::vector<uint64_t>{5});
 }
 
-TEST_F(TagMatchingTest, AnUnexpectedOneThatFailsIsNotCounted) {
+TEST_F(TagMatchingTest, AnUnexpectedMessageThatFailsIsNotCounted) {
   ConnectWith(8);
   AddUntagged(6, 3 * kPage, 50);
   Send(TagOpcode::kEager, 100);

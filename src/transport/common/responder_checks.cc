@@ -4,14 +4,13 @@
 #include <cstddef>
 
 #include "base/check.h"
+#include "queue/wqe.h"
 
 namespace verbena::transport {
 namespace {
 
 using wire::Operation;
 using wire::Position;
-
-constexpr uint32_t kAtomicBytes = 8;
 
 // In the order of Operation: the right that a queue pair must grant for the request.
 constexpr std::array kRightsFor = {
@@ -54,7 +53,7 @@ RemoteRange RangeOf(const wire::Reth& reth) {
 }
 
 RemoteRange RangeOf(const wire::AtomicEth& eth) {
-  return {.key = eth.r_key, .start = eth.address, .length = kAtomicBytes};
+  return {.key = eth.r_key, .start = eth.address, .length = queue::kAtomicBytes};
 }
 
 PsnPlace PlaceOf(Psn psn, Psn expected) {
@@ -94,8 +93,9 @@ std::optional<NakReason> CheckLength(const wire::Packet& packet, const InboundMe
     fits = packet.Get<wire::Reth>()->dma_length <= kMessageMax;
   } else if (fits && info.operation == Operation::kAtomicWrite) {
     const auto reth = packet.Get<wire::Reth>();
-    fits = reth->dma_length == kAtomicBytes;
-    if (fits && reth->address.value() % kAtomicBytes != 0) return ResponderError::kMisaligned;
+    fits = reth->dma_length == queue::kAtomicBytes;
+    if (fits && reth->address.value() % queue::kAtomicBytes != 0)
+      return ResponderError::kMisaligned;
   }
   if (!fits) return ResponderError::kBadLength;
   return std::nullopt;

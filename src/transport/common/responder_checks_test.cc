@@ -35,7 +35,7 @@ std::optional<NakReason> LengthOf(Operation operation, Position position, size_t
   return CheckLength(*wire::Packet::Parse(bytes), message, kMtu);
 }
 
-TEST(ResponderChecksTest, HalfTheCircleIsBehind) {
+TEST(ResponderChecksTest, HalfOfThePsnCircleIsDuplicates) {
   const Psn expected(5);
   EXPECT_EQ(PlaceOf(expected, expected), PsnPlace::kExpected);
   EXPECT_EQ(PlaceOf(expected + 1, expected), PsnPlace::kAhead);
@@ -44,7 +44,7 @@ TEST(ResponderChecksTest, HalfTheCircleIsBehind) {
   EXPECT_EQ(PlaceOf(expected - 6, expected), PsnPlace::kDuplicate);
 }
 
-TEST(ResponderChecksTest, AMessageTakesOnePsnAtLeast) {
+TEST(ResponderChecksTest, AMessageTakesAtLeastOnePsn) {
   EXPECT_EQ(PsnCountOf(0, kMtu), 1u);
   EXPECT_EQ(PsnCountOf(1, kMtu), 1u);
   EXPECT_EQ(PsnCountOf(kMtu, kMtu), 1u);
@@ -52,7 +52,7 @@ TEST(ResponderChecksTest, AMessageTakesOnePsnAtLeast) {
   EXPECT_EQ(PsnCountOf(kMessageMax, kMtu), 1u << 23);
 }
 
-TEST(ResponderChecksTest, OpcodesFollowEachOther) {
+TEST(ResponderChecksTest, OpcodesMustBeInSequence) {
   const NakReason no = ResponderError::kOpcodeOutOfSequence;
   const InboundMessage none;
   InboundMessage writing;
@@ -70,7 +70,7 @@ TEST(ResponderChecksTest, OpcodesFollowEachOther) {
   EXPECT_EQ(CheckOpcodeSequence(InfoOf(Operation::kReadRequest), writing), no);
 }
 
-TEST(ResponderChecksTest, TheQpAllowsEachKindByItself) {
+TEST(ResponderChecksTest, EachOperationNeedsItsOwnRight) {
   struct Row {
     Operation operation;
     Access needed;
@@ -135,7 +135,7 @@ class ResponderKeyTest : public memory::MemoryFixture {
   const Key key_ = LinearRegion(kBase, memory::kPage).remote;
 };
 
-TEST_F(ResponderKeyTest, TheKeyOfNoBytesIsNotLookedAt) {
+TEST_F(ResponderKeyTest, TheKeyOfAnEmptyRequestIsNotChecked) {
   const auto check = [this](Key key, uint64_t start, uint32_t length) {
     return CheckKey({key, KeyAddress(start), length}, memory::AccessKind::kRemoteRead, me_, core_);
   };
@@ -146,7 +146,7 @@ TEST_F(ResponderKeyTest, TheKeyOfNoBytesIsNotLookedAt) {
   EXPECT_EQ(check(key_, memory::kMax, 2), NakReason(Refusal::kOutOfRange));
 }
 
-TEST_F(ResponderKeyTest, AFlushAsksForWhatTheRegionHas) {
+TEST_F(ResponderKeyTest, AFlushChecksItsKeyItsRangeAndPersistence) {
   constexpr uint8_t kVisible = wire::Feth::kGlobalVisibility;
   constexpr uint8_t kPersistent = wire::Feth::kPersistence;
   const RemoteRange inside{key_, KeyAddress(kBase), 8};

@@ -49,14 +49,14 @@ TEST_F(SegmentLossesTest, FourGroupsInARowAreLearnedAndReportedOnce) {
   EXPECT_FALSE(Lose()) << "what was on its way is no news";
 }
 
-TEST_F(SegmentLossesTest, AnotherPathIsAnotherMatter) {
+TEST_F(SegmentLossesTest, PathsAreLearnedSeparately) {
   for (int i = 0; i < SegmentLosses::kLossesToLearn; ++i) Lose();
   EXPECT_FALSE(losses_.SendsSingly(PathTo(3)));
   EXPECT_FALSE(losses_.SendsSingly({path_.to, path_.from, 300}));
 }
 
 // Like a network that forwards small packets as one and segments large ones.
-TEST_F(SegmentLossesTest, PacketsOfAnotherSizeAreAnotherMatterAndNoNews) {
+TEST_F(SegmentLossesTest, SizesAreLearnedSeparatelyAndReportedOnce) {
   const auto learn = [&](size_t bytes) {
     bool is_news = false;
     for (int i = 0; i < SegmentLosses::kLossesToLearn; ++i) {
@@ -73,7 +73,7 @@ TEST_F(SegmentLossesTest, PacketsOfAnotherSizeAreAnotherMatterAndNoNews) {
   EXPECT_FALSE(learn(556)) << "the user knows";
 }
 
-TEST_F(SegmentLossesTest, EachPathMtuHasASizeOfItsOwn) {
+TEST_F(SegmentLossesTest, EachPathMtuHasItsOwnSizeClass) {
   uint8_t expected = 0;
   for (const size_t mtu : {256U, 512U, 1024U, 2048U, 4096U}) {
     EXPECT_EQ(SegmentPath::SizeClassOf(mtu + 12), expected) << mtu;
@@ -83,7 +83,7 @@ TEST_F(SegmentLossesTest, EachPathMtuHasASizeOfItsOwn) {
   EXPECT_EQ(SegmentPath::SizeClassOf(0), 0);
 }
 
-TEST_F(SegmentLossesTest, AGroupThatArrivesEndsTheRow) {
+TEST_F(SegmentLossesTest, AGroupThatArrivesResetsTheCount) {
   for (int i = 0; i < 20; ++i) {
     for (int lost = 1; lost < SegmentLosses::kLossesToLearn; ++lost) Lose();
     Arrive(16);
@@ -92,7 +92,7 @@ TEST_F(SegmentLossesTest, AGroupThatArrivesEndsTheRow) {
   EXPECT_FALSE(SendsSingly());
 }
 
-TEST_F(SegmentLossesTest, SmallGroupsThatArriveSayNothingOfLargeOnes) {
+TEST_F(SegmentLossesTest, SmallGroupsThatArriveDoNotClearLargeOnes) {
   Lose(16);
   Lose(14);
   Arrive(13);
@@ -100,7 +100,7 @@ TEST_F(SegmentLossesTest, SmallGroupsThatArriveSayNothingOfLargeOnes) {
   EXPECT_TRUE(Lose(40));
 }
 
-TEST_F(SegmentLossesTest, DoubtEndsByItself) {
+TEST_F(SegmentLossesTest, DoubtExpires) {
   Lose();
   Wait(Seconds(50));
   Lose();
@@ -136,7 +136,7 @@ TEST_F(SegmentLossesTest, AfterATrialOneLossIsEnoughAndTheTimeDoubles) {
   EXPECT_EQ(expected, SegmentLosses::kSingleForMax);
 }
 
-TEST_F(SegmentLossesTest, OtherAddressesAreAnotherNetwork) {
+TEST_F(SegmentLossesTest, AChangeOfAddressesClearsAllPaths) {
   for (int i = 0; i < SegmentLosses::kLossesToLearn; ++i) Lose();
   losses_.Clear();
   EXPECT_FALSE(SendsSingly());
@@ -144,7 +144,7 @@ TEST_F(SegmentLossesTest, OtherAddressesAreAnotherNetwork) {
   EXPECT_TRUE(losses_.IsConsistent());
 }
 
-TEST_F(SegmentLossesTest, ManyPathsFindRoomForTheNewest) {
+TEST_F(SegmentLossesTest, TheNewestPathReplacesAnOldOne) {
   for (uint32_t last = 0; last < 10 * SegmentLosses::kPaths; ++last) {
     for (int i = 0; i < SegmentLosses::kLossesToLearn; ++i)
       static_cast<void>(losses_.OnLost(PathTo(last), 8, now_));
@@ -155,7 +155,7 @@ TEST_F(SegmentLossesTest, ManyPathsFindRoomForTheNewest) {
 
 // A path with random loss of 2 % loses one group in ten (four packets and the acknowledgement).
 // Most groups arrive, so the path is degraded for a small part of the time.
-TEST_F(SegmentLossesTest, ChanceLossDegradesAPathForASmallPartOfTheTime) {
+TEST_F(SegmentLossesTest, RandomLossDegradesAPathForASmallPartOfTheTime) {
   Random random(7);
   uint64_t single = 0;
   constexpr uint64_t kGroups = 500'000;

@@ -43,14 +43,14 @@ class SendInOrderTest : public testing::Test {
 
 using Psns = std::vector<uint32_t>;
 
-TEST_F(SendInOrderTest, SendsAllThatIsThere) {
+TEST_F(SendInOrderTest, SendsAllPackets) {
   for (const uint32_t psn : {1U, 2U, 3U}) Add(wire::Operation::kSend, psn);
   Send(0);
   EXPECT_EQ(sent_, (Psns{1, 2, 3}));
   EXPECT_EQ(taken_back_, Psns{});
 }
 
-TEST_F(SendInOrderTest, NothingIsSentBehindWhatIsLost) {
+TEST_F(SendInOrderTest, PacketsAfterALostOneAreTakenBack) {
   Add(wire::Operation::kSend, 1);
   Add(wire::Operation::kSend, 2);
   Add(wire::Operation::kSend, 3);
@@ -60,7 +60,7 @@ TEST_F(SendInOrderTest, NothingIsSentBehindWhatIsLost) {
   EXPECT_EQ(taken_back_, (Psns{2, 3}));
 }
 
-TEST_F(SendInOrderTest, ExceptWhatTheQueuePairInsistsOn) {
+TEST_F(SendInOrderTest, APacketThatTheQueuePairKeepsIsSent) {
   Add(wire::Operation::kReadResponse, 1);
   Add(wire::Operation::kAcknowledge, 2);
   Send(1, false);

@@ -6,15 +6,13 @@
 namespace verbena::transport {
 namespace {
 
-using Kind = TagOperation::Kind;
-
-CompletionOpcode OpcodeOf(Kind kind) {
+CompletionOpcode OpcodeOf(TagOperation::Kind kind) {
   switch (kind) {
-    case Kind::kAdd:
+    case TagOperation::Kind::kAdd:
       return CompletionOpcode::kTagAdd;
-    case Kind::kRemove:
+    case TagOperation::Kind::kRemove:
       return CompletionOpcode::kTagRemove;
-    case Kind::kSynchronize:
+    case TagOperation::Kind::kSynchronize:
       return CompletionOpcode::kTagSynchronize;
   }
   UNREACHABLE();
@@ -30,14 +28,14 @@ Result<TagHandle, queue::TagMatcher::AddError> Execute(const TagOperation& opera
   completion.opcode = OpcodeOf(operation.kind);
   if (operation.seen) tags.Synchronize(*operation.seen);
   TagHandle handle{};
-  if (operation.kind == Kind::kAdd) {
+  if (operation.kind == TagOperation::Kind::kAdd) {
     const auto added = tags.Add({.id = operation.receive_id,
                                  .tag = operation.tag,
                                  .mask = operation.mask,
                                  .sges = operation.data});
     if (!added) return Fail(added.error());
     handle = *added;
-  } else if (operation.kind == Kind::kRemove && !tags.Remove(operation.handle)) {
+  } else if (operation.kind == TagOperation::Kind::kRemove && !tags.Remove(operation.handle)) {
     completion.status = CompletionStatus::kTagMatchingError;
   }
   completion.tag_wants_step = !tags.is_in_step();

@@ -33,7 +33,7 @@ class TagOperationTest : public ::testing::Test {
   queue::CompletionQueue cq_{8};
 };
 
-TEST_F(TagOperationTest, CompletesIfThatIsAskedFor) {
+TEST_F(TagOperationTest, CompletesIfItIsSignaled) {
   EXPECT_TRUE(Do(Add(1)).has_value());
   const auto done = Next();
   ASSERT_TRUE(done.has_value());
@@ -58,7 +58,7 @@ TEST_F(TagOperationTest, RemovesOnce) {
   EXPECT_EQ(done->status, CompletionStatus::kTagMatchingError);
 }
 
-TEST_F(TagOperationTest, SaysWhenItIsOutOfStep) {
+TEST_F(TagOperationTest, ReportsAWrongCountOfUnexpectedMessages) {
   tags_.CountUnexpected();
   EXPECT_TRUE(Do(Add(1)).has_value());
   EXPECT_TRUE(Next()->tag_wants_step);
@@ -70,7 +70,7 @@ TEST_F(TagOperationTest, SaysWhenItIsOutOfStep) {
   EXPECT_TRUE(tags_.Match(1).has_value());
 }
 
-TEST_F(TagOperationTest, WhatIsAddedWithTheRightCountIsNotHeld) {
+TEST_F(TagOperationTest, AReceiveAddedWithTheRightCountMatchesAtOnce) {
   tags_.CountUnexpected();
   TagOperation add = Add(1);
   add.seen = 1;
@@ -79,7 +79,7 @@ TEST_F(TagOperationTest, WhatIsAddedWithTheRightCountIsNotHeld) {
   EXPECT_TRUE(tags_.Match(1).has_value());
 }
 
-TEST_F(TagOperationTest, WhatIsRefusedHasNoCompletion) {
+TEST_F(TagOperationTest, ARefusedOperationHasNoCompletion) {
   EXPECT_TRUE(Do(Add(1, false)).has_value());
   EXPECT_TRUE(Do(Add(2, false)).has_value());
   EXPECT_EQ(Do(Add(3)).error(), queue::TagMatcher::AddError::kFull);

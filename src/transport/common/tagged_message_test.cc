@@ -32,14 +32,14 @@ TEST_F(TaggedMessageTest, EagerAndRendezvousHaveATag) {
   EXPECT_EQ(rendezvous.data.length, 9u);
 }
 
-TEST_F(TaggedMessageTest, TheOthersHaveNone) {
+TEST_F(TaggedMessageTest, OtherOperationsHaveNoTag) {
   EXPECT_EQ(Of(wire::TagOpcode::kNoTag, 64).kind, Kind::kUntagged);
   EXPECT_EQ(Of(wire::TagOpcode::kFinished, 16).kind, Kind::kUntagged);
   EXPECT_EQ(Of(static_cast<wire::TagOpcode>(200), 64).kind, Kind::kUntagged);
   EXPECT_FALSE(Of(wire::TagOpcode::kNoTag, 64).has_tag());
 }
 
-TEST_F(TaggedMessageTest, WhatIsTooShortHasNone) {
+TEST_F(TaggedMessageTest, AMessageThatIsTooShortHasNoTag) {
   EXPECT_EQ(Of(wire::TagOpcode::kEager, 15).kind, Kind::kUntagged);
   EXPECT_EQ(Of(wire::TagOpcode::kEager, 0).kind, Kind::kUntagged);
   EXPECT_EQ(Of(wire::TagOpcode::kRendezvous, 31).kind, Kind::kUntagged);

@@ -58,7 +58,7 @@ class UnreliableSenderTest : public UnreliableFixture {
                            send_cq_};
 };
 
-TEST_F(UnreliableSenderTest, WhatIsTakenBackIsSentInOrderAndCompletesOnce) {
+TEST_F(UnreliableSenderTest, PacketsTakenBackAreSentInOrderAndCompleteOnce) {
   Post(1, kMtu);
   Post(2, 2 * kMtu);
   Post(3, 8);
@@ -86,7 +86,7 @@ TEST_F(UnreliableSenderTest, RewindsIntoTheMiddleOfAMessage) {
   EXPECT_EQ(Completed(), (std::vector<uint64_t>{1}));
 }
 
-TEST_F(UnreliableSenderTest, WaitsForPagesThatAreGone) {
+TEST_F(UnreliableSenderTest, WaitsForMissingPages) {
   Post(1, 8);
   Pump(0);
   Evict(0);
@@ -101,7 +101,7 @@ TEST_F(UnreliableSenderTest, WaitsForPagesThatAreGone) {
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
 }
 
-TEST_F(UnreliableSenderTest, PagesThatAreNotToBeHadFailTheMessageInItsTurn) {
+TEST_F(UnreliableSenderTest, PagesThatCannotBePagedInFailTheMessageInOrder) {
   Post(1, 8);
   Post(2, 8);
   Pump(1);
@@ -115,7 +115,7 @@ TEST_F(UnreliableSenderTest, PagesThatAreNotToBeHadFailTheMessageInItsTurn) {
             (std::vector{CompletionStatus::kSuccess, CompletionStatus::kLocalProtectionError}));
 }
 
-TEST_F(UnreliableSenderTest, LosesPagesOfOneMessageSoOftenAndNotMore) {
+TEST_F(UnreliableSenderTest, AMessageMayLosePagesOnlySoOften) {
   Post(1, 8);
   for (int i = 0; i <= kLossesMax; ++i) {
     EXPECT_FALSE(sender_.has_failed());
@@ -133,7 +133,7 @@ TEST_F(UnreliableSenderTest, LosesPagesOfOneMessageSoOftenAndNotMore) {
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
 }
 
-TEST_F(UnreliableSenderTest, LocalWorkBehindIsNotDoneTwice) {
+TEST_F(UnreliableSenderTest, LocalWorkAfterATakenBackPacketIsNotDoneTwice) {
   Post(1, 8);
   const Key key = core_.regions.Reserve(pd_, 1, PageShift(12))->local;
   const std::vector pages = {AddressOf(0)};
@@ -153,7 +153,7 @@ TEST_F(UnreliableSenderTest, LocalWorkBehindIsNotDoneTwice) {
   EXPECT_EQ(packets_.size(), 2u);
 }
 
-TEST_F(UnreliableSenderTest, WhatWaitsBehindForItsOwnPagesIsAskedAgain) {
+TEST_F(UnreliableSenderTest, ALaterElementRequestsItsPagesAgain) {
   Post(1, 8);
   PostSend({.id = WrId(2), .flags = {.signaled = true}}, {SgeOf(memory::kPage, 8)});
   Evict(1);

@@ -35,10 +35,10 @@ class UnreliableSends {
     state_ = QpState::kRts;
     sender_.Start(first);
   }
-  void Drain(bool tells) {
+  void Drain(bool notify) {
     CHECK(state_ == QpState::kRts);
     state_ = QpState::kSqd;
-    drain_was_reported_ = !tells;
+    drain_was_reported_ = !notify;
   }
   void Resume() {
     CHECK(state_ == QpState::kSqe || state_ == QpState::kSqd);

@@ -158,13 +158,13 @@ const char* NameOf(ResponderError error) {
     case ResponderError::kNoPersistence:
       return "the region offers no persistence";
     case ResponderError::kPagesUnavailable:
-      return "the pages cannot be had";
+      return "the pages cannot be paged in";
     case ResponderError::kReceiveBufferRefused:
-      return "the receive request's memory is denied";
+      return "the memory of the receive request is refused";
     case ResponderError::kCompletionQueueError:
       return "the completion queue is full";
     case ResponderError::kOwnWorkFailed:
-      return "a registration of the responder's own has failed";
+      return "a registration on the responder's queue pair has failed";
   }
   UNREACHABLE();
 }

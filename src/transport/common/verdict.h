@@ -51,7 +51,7 @@ enum class RefusedKey : uint8_t {
 // every packet may return one.
 class NakReason {
  public:
-  // NOLINTBEGIN(google-explicit-constructor): either is a cause as it is.
+  // NOLINTBEGIN(google-explicit-constructor): either converts to a reason.
   constexpr NakReason(ResponderError error) : code_(static_cast<uint8_t>(error)) {}
   constexpr NakReason(memory::Refusal refusal, RefusedKey key = RefusedKey::kPeers)
       : code_(static_cast<uint8_t>((static_cast<unsigned>(key) + 1) << kKeyShift |

@@ -12,13 +12,13 @@ using wire::NakCode;
 
 constexpr size_t kRefusalCount = static_cast<size_t>(Refusal::kWraps) + 1;
 
-TEST(VerdictTest, WhatIsSentAgainLeavesEverythingAsItIs) {
+TEST(VerdictTest, TemporaryRefusalsChangeNothing) {
   EXPECT_EQ(VerdictOf(ResponderError::kSequenceGap), (Verdict{.nak = NakCode::kPsnSequenceError}));
   EXPECT_EQ(VerdictOf(ResponderError::kReceiverNotReady), Verdict());
   EXPECT_EQ(VerdictOf(ResponderError::kPagesAbsent), Verdict());
 }
 
-TEST(VerdictTest, ImproperRequests) {
+TEST(VerdictTest, MalformedRequestsAreInvalidRequests) {
   for (const ResponderError error :
        {ResponderError::kOpcodeOutOfSequence, ResponderError::kNotAllowedOnQp,
         ResponderError::kTooManyOutstanding, ResponderError::kBadLength,
@@ -36,7 +36,7 @@ TEST(VerdictTest, ImproperRequests) {
                      .event = AsyncEventType::kQpRequestError}));
 }
 
-TEST(VerdictTest, EveryRefusalIsAnAccessErrorButMisalignment) {
+TEST(VerdictTest, EveryRefusalExceptMisalignmentIsAnAccessError) {
   for (size_t i = 0; i < kRefusalCount; ++i) {
     const auto refusal = static_cast<Refusal>(i);
     const NakCode expected =
@@ -50,7 +50,7 @@ TEST(VerdictTest, EveryRefusalIsAnAccessErrorButMisalignment) {
   EXPECT_EQ(VerdictOf(ResponderError::kPagesUnavailable), VerdictOf(Refusal::kNoRight));
 }
 
-TEST(VerdictTest, AnInvalidateThatFailsIsNotAnswered) {
+TEST(VerdictTest, AFailedInvalidateGetsNoNak) {
   EXPECT_EQ(VerdictOf(NakReason(Refusal::kNotInvalidable, RefusedKey::kInvalidated)),
             (Verdict{.nak = std::nullopt,
                      .is_silent = true,
@@ -59,7 +59,7 @@ TEST(VerdictTest, AnInvalidateThatFailsIsNotAnswered) {
                      .event = AsyncEventType::kQpAccessError}));
 }
 
-TEST(VerdictTest, TroubleOfOurOwnIsAnOperationalError) {
+TEST(VerdictTest, ErrorsOfTheResponderAreOperationalErrors) {
   EXPECT_EQ(VerdictOf(ResponderError::kReceiveBufferRefused).nak, NakCode::kRemoteOperationalError);
   EXPECT_EQ(VerdictOf(ResponderError::kReceiveBufferRefused).receive_status,
             CompletionStatus::kLocalProtectionError);
@@ -86,7 +86,7 @@ TEST(VerdictTest, AnErrorHasANakAStatusAndAnEvent) {
   }
 }
 
-TEST(VerdictTest, ACauseRemembersWhatItWasMadeOf) {
+TEST(VerdictTest, ANakReasonKeepsItsValue) {
   for (size_t i = 0; i < kResponderErrorCount; ++i) {
     const NakReason reason(static_cast<ResponderError>(i));
     EXPECT_FALSE(reason.is_refusal());
@@ -102,7 +102,7 @@ TEST(VerdictTest, ACauseRemembersWhatItWasMadeOf) {
   }
 }
 
-TEST(VerdictTest, NamesComeFromEitherPart) {
+TEST(VerdictTest, BothKindsOfReasonsHaveNames) {
   EXPECT_EQ(NameOf(NakReason(ResponderError::kBadLength)), std::string("the length is wrong"));
   EXPECT_EQ(NameOf(NakReason(Refusal::kNoRight)), std::string(memory::NameOf(Refusal::kNoRight)));
 }

@@ -103,7 +103,7 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packe
       if (!AcknowledgeBefore(psn, step)) return;
       if (syndrome.nak_code() == wire::NakCode::kPsnSequenceError) {
         ++counters_.sequence_naks;
-        return IsMarkedFault(bth) ? DroppedForPages(psn, step) : LostFrom(psn, step);
+        return IsMarkedFault(bth) ? OnDroppedForPages(psn, step) : RetransmitFrom(psn, step);
       }
       return FailAt(psn, StatusOf(syndrome.nak_code()), step, RefusalMarkOf(packet));
   }
@@ -140,7 +140,7 @@ bool Requester::AcknowledgeBefore(Psn end, Step& step) {
     if (outstanding.needs_response) {
       ++counters_.lost_responses;
       Advance(missing, step);
-      AnswerIsMissing(missing, step);
+      OnMissingResponse(missing, step);
       return false;
     }
     outstanding.is_done = true;
@@ -182,7 +182,7 @@ void Requester::OnReadResponse(const wire::Packet& packet, Step& step) {
   if (outstanding.is_done || IsBefore(psn, expected)) return;  // a duplicate
   if (psn != expected) {
     ++counters_.lost_responses;
-    return AnswerIsMissing(expected, step);
+    return OnMissingResponse(expected, step);
   }
   const uint64_t offset = uint64_t{outstanding.responses} * config_.path_mtu;
   const bool is_read = queue_.At(*n).opcode == queue::SendOpcode::kRead;
@@ -245,14 +245,14 @@ bool Requester::Scatter(Step& step, WqeNumber n, uint64_t offset, std::span<cons
 
 // A response that was dropped here is already requested again, and may arrive after the response to
 // a duplicate that shows that it is missing. If it is lost, the timer expires.
-void Requester::AnswerIsMissing(Psn psn, Step& step) {
+void Requester::OnMissingResponse(Psn psn, Step& step) {
   if (dropped_until_ && UnderWay(psn) < UnderWay(*dropped_until_)) return;
-  LostFrom(psn, step);
+  RetransmitFrom(psn, step);
 }
 
 // The peer did not get, or did not answer, the packets from `psn` on: retransmits them, unless that
 // is in progress or was tried too often.
-void Requester::LostFrom(Psn psn, Step& step) {
+void Requester::RetransmitFrom(Psn psn, Step& step) {
   if (sent_end_ == unacked_ || recovering_ == psn || scatter_stall_.has_value()) return;
   if (!retry_.TakeRetry()) return FailAt(psn, CompletionStatus::kRetryExceeded, step);
   recovering_ = psn;
@@ -264,7 +264,7 @@ void Requester::LostFrom(Psn psn, Step& step) {
 
 // The peer dropped the packets from `psn` on because its pages were absent. The pages are present
 // now.
-void Requester::DroppedForPages(Psn psn, Step& step) {
+void Requester::OnDroppedForPages(Psn psn, Step& step) {
   if (sent_end_ == unacked_ || scatter_stall_.has_value()) return;
   recovering_ = psn;
   window_.OnNotReady();

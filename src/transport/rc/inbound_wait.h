@@ -16,17 +16,17 @@ namespace verbena::transport {
 // The wait of a responder for the pages of the expected packet. There is one at most: later packets
 // are dropped, and the requester retransmits them.
 //
-//   kNone    --Begin--->  kAsked    the pages are requested and the packet is held; the requester
-//                                   may get an RNR NAK and retransmit it
-//   kAsked   --Resume-->  kResumed  the pages are present, and the held packet is executed again
-//   kResumed --AskAgain-> kAsked    some pages are absent again: the packet goes on waiting
-//   any      --End----->  kNone
+//   kNone      --Begin-------->  kRequested  the pages are requested and the packet is held; the
+//                                            requester may get an RNR NAK and retransmit it
+//   kRequested --Resume------->  kResumed    the pages are present, and the held packet is executed
+//                                            again
+//   kResumed   --RequestAgain->  kRequested  some pages are absent again: the packet goes on
+//   waiting any        --End---------->  kNone
 //
-// The RNR NAK can be delayed: see Responder::HoldTime.
-// Owned by a responder.
+// The RNR NAK can be delayed: see Responder::HoldTime. Owned by a responder.
 class InboundWait {
  public:
-  enum class State : uint8_t { kNone, kAsked, kResumed };
+  enum class State : uint8_t { kNone, kRequested, kResumed };
 
   // After this, Hold allocates no memory for packets of up to this size.
   void Reserve(size_t packet_size) { held_.Reserve(packet_size); }
@@ -34,14 +34,14 @@ class InboundWait {
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool is_active() const { return state_ != State::kNone; }
   [[nodiscard]] bool IsFor(FaultTicket ticket) const {
-    return state_ == State::kAsked && ticket_ == ticket;
+    return state_ == State::kRequested && ticket_ == ticket;
   }
 
   // The expected packet has met absent pages. `otherwise`: the error if they cannot be paged in.
   // REQUIRES: !is_active().
   void Begin(FaultTicket ticket, ResponderError otherwise, Time now) {
     DCHECK(!is_active());
-    state_ = State::kAsked;
+    state_ = State::kRequested;
     ticket_ = ticket;
     otherwise_ = otherwise;
     since_ = now;
@@ -50,20 +50,20 @@ class InboundWait {
   }
   // The requester has retransmitted the packet before its pages were present: it needs another NAK.
   void Repeat() {
-    DCHECK(state_ == State::kAsked);
+    DCHECK(state_ == State::kRequested);
     ++repeats_;
     nak_was_sent_ = false;
   }
   // The pages are present. `nak_was_sent`: the requester has got an RNR NAK, and will retransmit
   // the packet when its timer ends.
   void Resume(bool nak_was_sent) {
-    DCHECK(state_ == State::kAsked);
+    DCHECK(state_ == State::kRequested);
     state_ = State::kResumed;
     nak_was_sent_ = nak_was_sent;
   }
-  void AskAgain(FaultTicket ticket) {
+  void RequestAgain(FaultTicket ticket) {
     DCHECK(state_ == State::kResumed);
-    state_ = State::kAsked;
+    state_ = State::kRequested;
     ticket_ = ticket;
   }
   // The packet was executed, or refused for a reason other than absent pages.

@@ -9,7 +9,7 @@ using State = InboundWait::State;
 
 constexpr FaultTicket kFirst{1}, kSecond{2};
 
-TEST(InboundWaitTest, GoesFromAskedToResumedAndBack) {
+TEST(InboundWaitTest, GoesFromRequestedToResumedAndBack) {
   InboundWait wait;
   EXPECT_EQ(wait.state(), State::kNone);
   wait.Begin(kFirst, ResponderError::kPagesUnavailable, Time(Milliseconds(1)));
@@ -17,7 +17,7 @@ TEST(InboundWaitTest, GoesFromAskedToResumedAndBack) {
   wait.Resume(false);
   EXPECT_EQ(wait.state(), State::kResumed);
   EXPECT_FALSE(wait.IsFor(kFirst)) << "its answer has come";
-  wait.AskAgain(kSecond);
+  wait.RequestAgain(kSecond);
   EXPECT_TRUE(wait.IsFor(kSecond));
   EXPECT_EQ(wait.since(), Time(Milliseconds(1))) << "it is the same wait";
   wait.End();
@@ -25,14 +25,14 @@ TEST(InboundWaitTest, GoesFromAskedToResumedAndBack) {
   EXPECT_FALSE(wait.IsFor(kSecond));
 }
 
-TEST(InboundWaitTest, RepeatsAndNaksAreOfOneWait) {
+TEST(InboundWaitTest, RepeatsAndNaksAreCountedPerWait) {
   InboundWait wait;
   wait.Begin(kFirst, ResponderError::kPagesUnavailable, Time());
   wait.Repeat();
   wait.CountNak();
   wait.NoteDropped();
   wait.Resume(true);
-  wait.AskAgain(kSecond);
+  wait.RequestAgain(kSecond);
   EXPECT_EQ(wait.repeats(), 1U);
   EXPECT_EQ(wait.naks(), 1U);
   EXPECT_TRUE(wait.has_dropped());
@@ -48,7 +48,7 @@ TEST(InboundWaitTest, ARetransmissionNeedsAnotherNak) {
   InboundWait wait;
   wait.Begin(kFirst, ResponderError::kPagesUnavailable, Time());
   wait.Resume(true);
-  wait.AskAgain(kSecond);
+  wait.RequestAgain(kSecond);
   EXPECT_TRUE(wait.nak_was_sent());
   wait.Repeat();
   EXPECT_FALSE(wait.nak_was_sent());

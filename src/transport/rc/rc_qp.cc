@@ -23,10 +23,10 @@ void RcQp::Configure(const RcConfig& config) {
   responder_.Configure(config);
 }
 
-void RcQp::Drain(bool tells) {
+void RcQp::Drain(bool notify) {
   CHECK(state_ == QpState::kRts);
   state_ = QpState::kSqd;
-  drain_was_reported_ = !tells;
+  drain_was_reported_ = !notify;
 }
 
 void RcQp::ResumeSends() {
@@ -45,11 +45,11 @@ void RcQp::ReportDrained(Step& step) {
 
 void RcQp::OnPacket(const wire::Packet& packet, Step& step) {
   if (!TakesRequests(state_) || packet.info().service != config().service()) return;
-  if (state_ == QpState::kRtr && !has_heard_) {
+  if (state_ == QpState::kRtr && !has_received_) {
     // The program may wait for this event before it moves the queue pair to RTS.
     step.outbox.Raise({AsyncEventType::kCommunicationEstablished, config().local_qp});
   }
-  has_heard_ = true;
+  has_received_ = true;
   if (packet.info().is_request) {
     // The sending end of an extended connection executes no requests.
     if (config().type != QpType::kXrcSend) responder_.OnRequest(packet, step);

@@ -59,8 +59,8 @@ class RcQp {
   void BecomeReadyToReceive(Psn expected);
   void BecomeReadyToSend(Psn first);
   // RTS -> SQD: no new element is started, and those that were started are finished. Then an event
-  // is raised, if `tells`.
-  void Drain(bool tells = true);
+  // is raised, if `notify`.
+  void Drain(bool notify = true);
   // SQD -> RTS.
   void ResumeSends();
   // Any -> ERR. Elements that are posted, now or later, are flushed by the next Run.
@@ -107,7 +107,7 @@ class RcQp {
   bool ReportToPeer(Step& step);
 
   QpState state_ = QpState::kInit;
-  bool has_heard_ = false;           // a packet of the peer has arrived
+  bool has_received_ = false;        // a packet of the peer has arrived
   bool drain_was_reported_ = false;  // the event of the present drain was raised
   bool is_flushing_ = false;         // SQD after a registration that failed in reactive mode
   bool peer_was_notified_ = false;   // the NAK for a failed registration was sent

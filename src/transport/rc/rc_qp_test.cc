@@ -26,7 +26,7 @@ constexpr uint64_t kPages = 64;
 constexpr uint64_t kArena = kPages * RcNode::kPage;
 
 // The faults of a link and of memory. All probabilities are out of 1000.
-struct Weather {
+struct LinkFaults {
   uint32_t loss = 0;
   uint32_t duplication = 0;
   Duration jitter = Duration();
@@ -40,13 +40,13 @@ struct Weather {
 // Two machines and a connection between them, with these faults on the link.
 class Connection {
  public:
-  Connection(uint64_t seed, const Weather& weather)
-      : random_(seed), weather_(weather), a_(net_.AddNode(kPages)), b_(net_.AddNode(kPages)) {
+  Connection(uint64_t seed, const LinkFaults& faults)
+      : random_(seed), faults_(faults), a_(net_.AddNode(kPages)), b_(net_.AddNode(kPages)) {
     scenario::RcSpec spec;
-    spec.config.path_mtu = weather.path_mtu;
+    spec.config.path_mtu = faults.path_mtu;
     spec.config.ack_timeout = Milliseconds(4);
-    spec.config.rnr_retry = weather.rnr_retry;
-    spec.config.max_rd_atomic = spec.config.max_dest_rd_atomic = weather.depth;
+    spec.config.rnr_retry = faults.rnr_retry;
+    spec.config.max_rd_atomic = spec.config.max_dest_rd_atomic = faults.depth;
     spec.receives.capacity = 64;
     spec.first_psn = Psn(random_.Next32());
     scenario::RcSpec spec_b = spec;
@@ -78,22 +78,22 @@ class Connection {
 
  private:
   Fate FateOf(const Passing& passing) {
-    if (weather_.foreign && !passing.is_request()) {
+    if (faults_.foreign && !passing.is_request()) {
       wire::Bth bth = passing.packet.bth();
       bth.ack_request = false;
       bth.Serialize(passing.bytes);
     }
-    if (random_.Chance(weather_.eviction, 1000)) {
+    if (random_.Chance(faults_.eviction, 1000)) {
       (random_.Chance(1, 2) ? a_ : b_).Evict(random_.Below(kPages));
     }
-    const bool is_lost = random_.Chance(weather_.loss, 1000);
+    const bool is_lost = random_.Chance(faults_.loss, 1000);
     Note(passing.from, wire::ToString(passing.packet) + (is_lost ? " LOST" : ""));
     if (is_lost) return Fate::Drop();
-    const int copies = random_.Chance(weather_.duplication, 1000) ? 2 : 1;
+    const int copies = random_.Chance(faults_.duplication, 1000) ? 2 : 1;
     return {.copies = copies, .late = Jitter(), .apart = Jitter()};
   }
   Duration Jitter() {
-    const auto most = static_cast<uint64_t>(weather_.jitter.nanoseconds());
+    const auto most = static_cast<uint64_t>(faults_.jitter.nanoseconds());
     return Nanoseconds(static_cast<int64_t>(random_.Below(most + 1)));
   }
   void Note(const RcEnd& end, const std::string& what) {
@@ -104,7 +104,7 @@ class Connection {
 
   RcNet net_;
   Random random_;
-  const Weather weather_;
+  const LinkFaults faults_;
   RcNode& a_;
   RcNode& b_;
   RcEnd* end_a_ = nullptr;
@@ -114,9 +114,9 @@ class Connection {
 
 // Writes, sends, reads and fetch-and-adds from A to B, each on its own bytes, so that the result is
 // known whatever the order of events.
-class Story {
+class Workload {
  public:
-  Story(Connection& connection, uint64_t operations)
+  Workload(Connection& connection, uint64_t operations)
       : connection_(connection), operations_(operations) {
     connection.b().SetWord(kCounter, 0);
   }
@@ -235,63 +235,63 @@ class Story {
   std::map<uint64_t, Posted> story_;
 };
 
-class RcQpWeatherTest : public testing::TestWithParam<uint64_t> {};
+class RcQpFaultsTest : public testing::TestWithParam<uint64_t> {};
 
-TEST_P(RcQpWeatherTest, NothingIsLostOnABadLink) {
+TEST_P(RcQpFaultsTest, EveryOperationCompletesOnABadLink) {
   Random random(GetParam());
-  const Weather weather{.loss = static_cast<uint32_t>(random.Below(100)),
-                        .duplication = static_cast<uint32_t>(random.Below(50)),
-                        .jitter = Microseconds(static_cast<int64_t>(random.Below(20))),
-                        .eviction = static_cast<uint32_t>(random.Below(100)),
-                        .path_mtu = uint32_t{256} << random.Below(5),
-                        .depth = static_cast<uint8_t>(1 + random.Below(8))};
-  Connection connection(random.Next64(), weather);
-  Story(connection, 300).Run();
+  const LinkFaults faults{.loss = static_cast<uint32_t>(random.Below(100)),
+                          .duplication = static_cast<uint32_t>(random.Below(50)),
+                          .jitter = Microseconds(static_cast<int64_t>(random.Below(20))),
+                          .eviction = static_cast<uint32_t>(random.Below(100)),
+                          .path_mtu = uint32_t{256} << random.Below(5),
+                          .depth = static_cast<uint8_t>(1 + random.Below(8))};
+  Connection connection(random.Next64(), faults);
+  Workload(connection, 300).Run();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RcQpWeatherTest, testing::Range<uint64_t>(1, 101));
+INSTANTIATE_TEST_SUITE_P(Seeds, RcQpFaultsTest, testing::Range<uint64_t>(1, 101));
 
-TEST(RcQpTest, FaultsAreNotRepairedByTimeouts) {
+TEST(RcQpTest, PageFaultsCauseNoTimeouts) {
   Connection connection(1, {.eviction = 500});
-  Story(connection, 500).Run();
+  Workload(connection, 500).Run();
   EXPECT_GT(connection.end_a().counters().page_waits, 0u);
   EXPECT_GT(connection.end_a().counters().rnr_naks, 0u) << "at the peer";
   EXPECT_EQ(connection.net().timeouts(), 0u);
 }
 
 // Continuous evictions, and no RNR retries.
-TEST(RcQpTest, FaultsCostNoRnrRetries) {
+TEST(RcQpTest, PageFaultsUseNoRnrRetries) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     Connection connection(seed, {.eviction = 500, .rnr_retry = 0});
-    Story(connection, 300).Run();
+    Workload(connection, 300).Run();
     EXPECT_EQ(connection.net().timeouts(), 0u);
   }
 }
 
-TEST_P(RcQpWeatherTest, FaultsCostNoRnrRetriesOnABadLinkEither) {
+TEST_P(RcQpFaultsTest, PageFaultsUseNoRnrRetriesOnABadLink) {
   Connection connection(GetParam(),
                         {.loss = 50, .duplication = 20, .eviction = 100, .rnr_retry = 0});
-  Story(connection, 100).Run();
+  Workload(connection, 100).Run();
 }
 
 // A peer that does not know the mark uses its own RNR retries.
-TEST(RcQpTest, AForeignPeerSurvivesPagesThatComeWithinItsBudget) {
+TEST(RcQpTest, AForeignPeerSurvivesPageFaultsWithinItsRetries) {
   for (const uint8_t rnr_retry : {uint8_t{0}, uint8_t{1}, uint8_t{6}}) {
     Connection connection(1, {.eviction = 500, .rnr_retry = rnr_retry, .foreign = true});
-    Story(connection, 300).Run();
+    Workload(connection, 300).Run();
     EXPECT_EQ(connection.net().timeouts(), 0u);
   }
 }
 
-TEST(RcQpTest, AGoodLinkNeedsNoTimer) {
+TEST(RcQpTest, ALosslessLinkCausesNoTimeouts) {
   Connection connection(1, {});
-  Story(connection, 500).Run();
+  Workload(connection, 500).Run();
   EXPECT_EQ(connection.net().timeouts(), 0u);
 }
 
 // B has a request and an acknowledgement to send in the same step: the packets that it sends, in
 // order.
-std::vector<bool> RequestsOfOneTurn(bool peer_is_here) {
+std::vector<bool> RequestsOfOneStep(bool peer_is_here) {
   RcNet net;
   RcNode& a = net.AddNode(kPages);
   RcNode& b = net.AddNode(kPages);
@@ -316,8 +316,8 @@ std::vector<bool> RequestsOfOneTurn(bool peer_is_here) {
 }
 
 TEST(RcQpTest, AnAcknowledgementLeavesBeforeRequestsUnlessItSharesAMessageWithThem) {
-  EXPECT_EQ(RequestsOfOneTurn(/*peer_is_here=*/false), (std::vector<bool>{false, true}));
-  EXPECT_EQ(RequestsOfOneTurn(/*peer_is_here=*/true), (std::vector<bool>{true, false}));
+  EXPECT_EQ(RequestsOfOneStep(/*peer_is_here=*/false), (std::vector<bool>{false, true}));
+  EXPECT_EQ(RequestsOfOneStep(/*peer_is_here=*/true), (std::vector<bool>{true, false}));
 }
 
 }  // namespace

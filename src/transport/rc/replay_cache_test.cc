@@ -17,7 +17,7 @@ void Send(Reply& reply) {
   while (reply.is_pending()) reply.Advance();
 }
 
-TEST(ReplayCacheTest, WithoutCapacityNothingIsTaken) {
+TEST(ReplayCacheTest, WithoutCapacityThereIsNoRoom) {
   ReplayCache cache(0);
   EXPECT_FALSE(cache.HasRoom());
   EXPECT_FALSE(cache.has_pending());
@@ -36,7 +36,7 @@ TEST(ReplayCacheTest, RepliesAreSentInOrder) {
   EXPECT_TRUE(cache.IsConsistent());
 }
 
-TEST(ReplayCacheTest, ThereIsRoomOnceTheOldestIsAnswered) {
+TEST(ReplayCacheTest, ThereIsRoomOnceTheOldestResponseWasSent) {
   ReplayCache cache(2);
   cache.Add(ReadOf(1, 1));
   cache.Add(ReadOf(2, 1));
@@ -71,14 +71,14 @@ TEST(ReplayCacheTest, FindsByAnyPsnOfTheAnswerAcrossTheWrap) {
   EXPECT_EQ(cache.Find(Psn(2)), nullptr);
 }
 
-TEST(ReplayCacheTest, TheNewestOfTheSamePsnIsMeant) {
+TEST(ReplayCacheTest, FindsTheNewestEntryOfAPsn) {
   ReplayCache cache(2);
   cache.Add(ReadOf(7, 1));
   cache.Add(ReadOf(7, 4));
   EXPECT_EQ(cache.Find(Psn(7))->packet_count, 4u);
 }
 
-TEST(ReplayCacheTest, AnswersAPartAgain) {
+TEST(ReplayCacheTest, ReplaysAPartOfAResponse) {
   ReplayCache cache(1);
   cache.Add(ReadOf(10, 4));
   Send(*cache.FirstPending());
@@ -89,7 +89,7 @@ TEST(ReplayCacheTest, AnswersAPartAgain) {
   EXPECT_FALSE(cache.has_pending());
 }
 
-TEST(ReplayCacheTest, SaysWhoIsForgottenNext) {
+TEST(ReplayCacheTest, KnowsWhichEntryIsReplacedNext) {
   ReplayCache cache(2);
   EXPECT_EQ(ReplayCache(0).Leaving(), nullptr);
   cache.Add(ReadOf(10, 1));
@@ -99,7 +99,7 @@ TEST(ReplayCacheTest, SaysWhoIsForgottenNext) {
   EXPECT_EQ(cache.Leaving()->first, Psn(10));
 }
 
-TEST(ReplayCacheTest, HandsOutEachHeldKeyOnce) {
+TEST(ReplayCacheTest, ReturnsEachHeldKeyOnce) {
   ReplayCache cache(3);
   for (const uint32_t first : {10u, 11u, 12u}) {
     cache.Add(ReadOf(first, 1));
@@ -111,7 +111,7 @@ TEST(ReplayCacheTest, HandsOutEachHeldKeyOnce) {
   EXPECT_EQ(cache.TakeHeldKey(), std::nullopt);
 }
 
-TEST(ReplayCacheTest, WhatIsTakenBackWasNotSent) {
+TEST(ReplayCacheTest, ATakenBackResponseWasNotSent) {
   ReplayCache cache(1);
   cache.Add(ReadOf(10, 3));
   Reply& reply = *cache.Find(Psn(10));

@@ -21,7 +21,6 @@ using queue::WqeNumber;
 // IBA 9.7.4.2: the sequence numbers of outstanding packets must stay within half of their circle.
 // The longest message of the smallest packets fills it.
 constexpr uint32_t kPsnHalf = 1u << 23;
-constexpr uint32_t kAtomicBytes = 8;
 // The last packet of each message requests an acknowledgement, and in long messages one in this
 // many.
 constexpr uint32_t kAckRequestEvery = 32;
@@ -177,7 +176,7 @@ bool Requester::StartNext(Step& step) {
 LocalOutcome Requester::DoLocalPart(WqeNumber n, Step& step) {
   const queue::SendWqe& wqe = queue_.At(n);
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
-  if (properties.is_word && queue_.LengthAt(n) != kAtomicBytes) {
+  if (properties.is_word && queue_.LengthAt(n) != queue::kAtomicBytes) {
     return {CompletionStatus::kLocalLengthError};
   }
   if (queue_.LengthAt(n) > kMessageMax) return {CompletionStatus::kLocalLengthError};
@@ -206,7 +205,7 @@ Requester::SendOutcome Requester::SendNext(Step& step) {
   }
   const Psn psn = outstanding.first_psn + position_.packet;
   if (UnderWay(psn) >= window_.packets()) return SendOutcome::kBlocked;
-  const uint32_t psns = outstanding.needs_response ? AnswersToAskFor(outstanding, psn) : 1;
+  const uint32_t psns = outstanding.needs_response ? ReadWindow(outstanding, psn) : 1;
   if (psns == 0 || !BuildPacket(step, n, outstanding, psn, psns)) return SendOutcome::kBlocked;
 
   position_.packet += psns;
@@ -220,7 +219,7 @@ Requester::SendOutcome Requester::SendNext(Step& step) {
 // for all, but then the requester could not limit the rate of the peer. So a long read is sent as
 // several requests of a window each, the next one when the responses to the last have arrived. A
 // request that is retransmitted ends where it did before, so that the peer recognizes it.
-uint32_t Requester::AnswersToAskFor(const OutstandingRequest& outstanding, Psn psn) const {
+uint32_t Requester::ReadWindow(const OutstandingRequest& outstanding, Psn psn) const {
   if (IsBefore(psn, sent_end_)) {
     return std::min(outstanding.psn_count - position_.packet, UnderWay(sent_end_) - UnderWay(psn));
   }
@@ -364,7 +363,7 @@ void Requester::OnTime(Step& step) {
     recovering_.reset();
     dropped_until_.reset();
     probe_.OnTimeout(unacked_, sent_end_);
-    LostFrom(unacked_, step);
+    RetransmitFrom(unacked_, step);
   }
 }
 

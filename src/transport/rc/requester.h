@@ -111,7 +111,7 @@ class Requester {
   SendOutcome SendNext(Step& step);
   bool GatherPayload(Step& step, queue::WqeNumber n, uint64_t offset, uint32_t size,
                      OutPacket& packet);
-  uint32_t AnswersToAskFor(const OutstandingRequest& outstanding, Psn psn) const;
+  uint32_t ReadWindow(const OutstandingRequest& outstanding, Psn psn) const;
   bool BuildPacket(Step& step, queue::WqeNumber n, const OutstandingRequest& outstanding, Psn psn,
                    uint32_t psns);
   std::optional<Stall> StallFor(const memory::Fault& fault, Psn psn, Step& step);
@@ -130,9 +130,9 @@ class Requester {
   void Advance(Psn unacked, Step& step);
   bool Scatter(Step& step, queue::WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
                Psn psn);
-  void AnswerIsMissing(Psn psn, Step& step);
-  void LostFrom(Psn psn, Step& step);
-  void DroppedForPages(Psn psn, Step& step);
+  void OnMissingResponse(Psn psn, Step& step);
+  void RetransmitFrom(Psn psn, Step& step);
+  void OnDroppedForPages(Psn psn, Step& step);
   void Rewind(Psn psn);
   void FailAt(Psn psn, CompletionStatus status, Step& step, VendorError vendor_error = 0);
   void CompleteDone(Step& step);

@@ -24,7 +24,7 @@ TEST_F(RequesterPagesTest, MissingPagesStallThisQueuePairWithoutATimeout) {
 }
 
 // The adapter takes back packets whose payload has left memory.
-TEST_F(RequesterPagesTest, PacketsThatCouldNotBeSentAreSentAgain) {
+TEST_F(RequesterPagesTest, PacketsThatWereTakenBackAreSentAgain) {
   config_.ack_timeout = Milliseconds(1);
   Reset(config_);
   PostWrite(0, 3 * kMtu);
@@ -47,7 +47,7 @@ TEST_F(RequesterPagesTest, PacketsThatCouldNotBeSentAreSentAgain) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
 }
 
-TEST_F(RequesterPagesTest, APacketThatIsLostAgainAndAgainIsAnError) {
+TEST_F(RequesterPagesTest, APacketThatLosesItsPagesTooOftenIsAnError) {
   PostWrite(0, 10);
   int tries = 0;
   for (; !requester_->has_failed() && tries < 1000; ++tries) {
@@ -59,7 +59,7 @@ TEST_F(RequesterPagesTest, APacketThatIsLostAgainAndAgainIsAnError) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kLocalProtectionError}}));
 }
 
-TEST_F(RequesterPagesTest, PagesThatCannotBeHadDoNotMatterOnceTheElementHasEnded) {
+TEST_F(RequesterPagesTest, UnavailablePagesAreIgnoredAfterTheElementHasCompleted) {
   Reset({.ack_timeout = Milliseconds(10)});
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
@@ -74,7 +74,7 @@ TEST_F(RequesterPagesTest, PagesThatCannotBeHadDoNotMatterOnceTheElementHasEnded
   EXPECT_FALSE(requester_->has_failed());
 }
 
-TEST_F(RequesterPagesTest, MissingPagesOfAReadAskAgainForWhatWasDropped) {
+TEST_F(RequesterPagesTest, AReadRequestsResponsesDroppedForMissingPagesAgain) {
   PostRead(0, 2 * kMtu);
   Pump();
   MapAll(false);
@@ -91,7 +91,7 @@ TEST_F(RequesterPagesTest, MissingPagesOfAReadAskAgainForWhatWasDropped) {
 
 // The ACK of the first transmission of the write arrives late, and implies that the read was
 // answered.
-TEST_F(RequesterPagesTest, AnswersThatWereDroppedForOurPagesCostNoRetry) {
+TEST_F(RequesterPagesTest, ResponsesDroppedForLocalPagesCostNoRetry) {
   config_.retry_count = 0;
   Reset(config_);
   PostRead(0, kMtu);
@@ -113,7 +113,7 @@ TEST_F(RequesterPagesTest, AnswersThatWereDroppedForOurPagesCostNoRetry) {
 
 // The response of the first of two reads arrives again. Then comes the ACK of the write between
 // them: the peer has executed all three before, so it acknowledges up to the second read.
-TEST_F(RequesterPagesTest, NorDoTheAnswersBehindThem) {
+TEST_F(RequesterPagesTest, ResponsesAfterDroppedOnesCostNoRetry) {
   config_.retry_count = 0;
   config_.max_rd_atomic = 2;
   config_.ack_timeout = Milliseconds(10);
@@ -168,12 +168,12 @@ class RequesterHeldReadTest : public RequesterPagesTest {
   }
 };
 
-TEST_F(RequesterHeldReadTest, IsWaitedForWhileThePeerTellsOfIt) {
+TEST_F(RequesterHeldReadTest, NoticesKeepTheRequesterWaiting) {
   EXPECT_EQ(TimeoutsWithNotices(99), 10) << "before the read";
   EXPECT_EQ(TimeoutsWithNotices(100), 10) << "before the part that is not answered";
 }
 
-TEST_F(RequesterHeldReadTest, IsNotWaitedForOnTheWordOfAnyOtherPacket) {
+TEST_F(RequesterHeldReadTest, OtherPacketsDoNotKeepTheRequesterWaiting) {
   for (const uint32_t psn : {50U, 98U, 102U, 0x80'0000U}) {
     EXPECT_EQ(TimeoutsWithNotices(psn), 1) << psn;
   }
@@ -200,7 +200,7 @@ TEST_F(RequesterPagesTest, AbsentPagesOfThePeerCostNoRnrRetry) {
   EXPECT_EQ(Poll(), (All{{2, CompletionStatus::kRnrRetryExceeded}})) << "a missing receive does";
 }
 
-TEST_F(RequesterPagesTest, WhatThePeerDroppedForPagesCostsNoRetry) {
+TEST_F(RequesterPagesTest, PacketsThatThePeerDroppedForPagesCostNoRetry) {
   Reset({.ack_timeout = Milliseconds(10), .retry_count = 0});
   PostWrite(0, 3 * kMtu);
   EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101, 102}));

@@ -38,7 +38,7 @@ TEST_F(RequesterTest, AnEmptyMessageIsOnePacket) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
 }
 
-TEST_F(RequesterTest, UnsignaledElementsEndSilentlyAndInOrder) {
+TEST_F(RequesterTest, UnsignaledElementsHaveNoCompletion) {
   Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {.signaled = false});
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   EXPECT_EQ(Pump().size(), 2u);
@@ -63,7 +63,7 @@ TEST_F(RequesterTest, TheLongestMessageOfTheSmallestPacketsIsSent) {
 }
 
 // Also if another request is outstanding before it.
-TEST_F(RequesterTest, NoMoreThanHalfOfThePsnCircleIsUnderWay) {
+TEST_F(RequesterTest, AtMostHalfOfThePsnCircleIsOutstanding) {
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   PostRead(0, (1U << 23) * kMtu);
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
@@ -71,7 +71,7 @@ TEST_F(RequesterTest, NoMoreThanHalfOfThePsnCircleIsUnderWay) {
   EXPECT_EQ(PsnsOf(Pump()), Psns{101});
 }
 
-TEST_F(RequesterTest, GathersManyPieces) {
+TEST_F(RequesterTest, GathersManyElements) {
   std::vector<Sge> sges;
   std::string expected;
   for (uint32_t i = 0; i < 16; ++i) {
@@ -84,7 +84,7 @@ TEST_F(RequesterTest, GathersManyPieces) {
   EXPECT_EQ(sent[0].payload, expected);
 }
 
-TEST_F(RequesterTest, ASequenceErrorIsCuredFromThePacketThatIsMissing) {
+TEST_F(RequesterTest, ASequenceErrorRetransmitsFromTheMissingPacket) {
   PostWrite(0, 4 * kMtu);
   EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101, 102, 103}));
   Answer(wire::Syndrome::Nak(wire::NakCode::kPsnSequenceError), Psn(102));
@@ -112,7 +112,7 @@ TEST_F(RequesterTest, TimeoutsAreCountedAndThenFatal) {
   EXPECT_TRUE(requester_->has_failed());
 }
 
-TEST_F(RequesterTest, AnAcknowledgementStartsTheTimerAnew) {
+TEST_F(RequesterTest, AnAcknowledgementRestartsTheTimer) {
   Reset({.ack_timeout = Milliseconds(10)});
   PostWrite(0, 3 * kMtu);
   Pump();
@@ -126,7 +126,7 @@ TEST_F(RequesterTest, AnAcknowledgementStartsTheTimerAnew) {
   EXPECT_EQ(requester_->next_time(), Time::Never()) << "nothing is under way";
 }
 
-TEST_F(RequesterTest, RnrWaitsForItsTimerAndCountsUnlessForEver) {
+TEST_F(RequesterTest, AnRnrNakWaitsAndCountsUnlessRetriesAreUnlimited) {
   Reset({.ack_timeout = Milliseconds(10), .rnr_retry = 1});
   const wire::RnrTimer timer(12);
   Post(SendOpcode::kSend, {Bytes(0, 10)});
@@ -149,7 +149,7 @@ TEST_F(RequesterTest, AnUnsolicitedAcknowledgementEndsAnRnrWait) {
   EXPECT_EQ(PsnsOf(Pump()), Psns{101});
 }
 
-TEST_F(RequesterTest, ANakEndsItsElementAndThoseBeforeAreFine) {
+TEST_F(RequesterTest, ANakFailsItsElementAndCompletesTheEarlierOnes) {
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   PostWrite(0, 10);
   Post(SendOpcode::kSend, {Bytes(0, 10)});
@@ -177,7 +177,7 @@ TEST_F(RequesterTest, AReadIsPlacedAndCompletesWithItsLastPacket) {
   EXPECT_EQ(Text(5000, 2 * kMtu + 10), a + b + c);
 }
 
-TEST_F(RequesterTest, AReadThatWasAnsweredInPartAsksForTheRest) {
+TEST_F(RequesterTest, AReadRequestsItsMissingResponses) {
   Reset({.max_rd_atomic = 2});
   PostRead(0, 4 * kMtu);
   Pump();
@@ -193,7 +193,7 @@ TEST_F(RequesterTest, AReadThatWasAnsweredInPartAsksForTheRest) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
 }
 
-TEST_F(RequesterTest, ALongReadAsksForAWindowAtATime) {
+TEST_F(RequesterTest, ALongReadIsRequestedInWindows) {
   constexpr uint32_t kWindow = CongestionWindow::kInitial;
   PostRead(0, (kWindow + 10) * kMtu);
   PostWrite(0, 10);
@@ -224,7 +224,7 @@ TEST_F(RequesterTest, ALongReadAsksForAWindowAtATime) {
   EXPECT_EQ(Text(0, kMtu), full);
 }
 
-TEST_F(RequesterTest, AnAcknowledgementBeyondAReadImpliesThatItsAnswerIsLost) {
+TEST_F(RequesterTest, AnAcknowledgementAfterAReadImpliesThatItsResponseIsLost) {
   PostRead(0, 10);
   Post(SendOpcode::kSend, {Bytes(100, 10)});
   EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101}));
@@ -234,7 +234,7 @@ TEST_F(RequesterTest, AnAcknowledgementBeyondAReadImpliesThatItsAnswerIsLost) {
   EXPECT_EQ(requester_->counters().lost_responses, 1u);
 }
 
-TEST_F(RequesterTest, NoMoreReadsAreUnderWayThanAllowedAndFencesWait) {
+TEST_F(RequesterTest, OutstandingReadsAreLimitedAndFencesWait) {
   PostRead(0, 10);
   PostRead(0, 10);
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
@@ -247,7 +247,7 @@ TEST_F(RequesterTest, NoMoreReadsAreUnderWayThanAllowedAndFencesWait) {
 }
 
 // Outstanding requests may have to be retransmitted with the same key.
-TEST_F(RequesterTest, AnInvalidationWaitsForWhatIsUnderWay) {
+TEST_F(RequesterTest, AnInvalidationWaitsForOutstandingRequests) {
   PostWrite(0, 10);
   Post(SendOpcode::kLocalInvalidate, {});  // of a key that does not exist
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
@@ -259,7 +259,7 @@ TEST_F(RequesterTest, AnInvalidationWaitsForWhatIsUnderWay) {
             (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kLocalProtectionError}}));
 }
 
-TEST_F(RequesterTest, AnAtomicBringsTheWordThatWas) {
+TEST_F(RequesterTest, AnAtomicReturnsTheOriginalValue) {
   Post(SendOpcode::kCompareAndSwap, {Bytes(64, 8)},
        queue::Atomic{.remote = {.address = 0x3000, .key = Key(3)}, .compare_or_add = 5, .swap = 6});
   const auto sent = Pump();
@@ -274,7 +274,7 @@ TEST_F(RequesterTest, AnAtomicBringsTheWordThatWas) {
   EXPECT_EQ(word, 0x1122334455667788u);
 }
 
-TEST_F(RequesterTest, AFlushAndAnAtomicWriteAreAnsweredByAReadOfNothing) {
+TEST_F(RequesterTest, AFlushAndAnAtomicWriteGetAnEmptyReadResponse) {
   Reset({.max_rd_atomic = 2});
   Post(SendOpcode::kFlush, {},
        queue::FlushOperand{
@@ -289,7 +289,7 @@ TEST_F(RequesterTest, AFlushAndAnAtomicWriteAreAnsweredByAReadOfNothing) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kSuccess}}));
 }
 
-TEST_F(RequesterTest, AForeignKeyFailsTheElementAndTouchesNothing) {
+TEST_F(RequesterTest, AKeyOfAnotherDomainFailsTheElement) {
   Sge wrong = Bytes(0, 10);
   wrong.key = Key(wrong.key.value() ^ 1);
   Post(SendOpcode::kSend, {Bytes(0, 10)});
@@ -301,7 +301,7 @@ TEST_F(RequesterTest, AForeignKeyFailsTheElementAndTouchesNothing) {
             (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kLocalProtectionError}}));
 }
 
-TEST_F(RequesterTest, ADelayPausesTheQueue) {
+TEST_F(RequesterTest, ADelayElementPausesTheQueue) {
   Post(SendOpcode::kDelay, {}, queue::DelayOperand{Milliseconds(5)});
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   EXPECT_EQ(Pump().size(), 0u);
@@ -320,7 +320,7 @@ TEST_F(RequesterTest, SequenceNumbersWrap) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
 }
 
-TEST_F(RequesterTest, GhostsAreIgnored) {
+TEST_F(RequesterTest, GhostAcknowledgementsAreIgnored) {
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   Pump();
   Ack(500);
@@ -333,7 +333,7 @@ TEST_F(RequesterTest, GhostsAreIgnored) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
 }
 
-TEST_F(RequesterTest, WhileItDrainsWhatIsBegunGoesOnAndNothingElse) {
+TEST_F(RequesterTest, ADrainFinishesStartedElementsAndStartsNone) {
   PostWrite(0, 600);
   Pump();
   PostWrite(0, 10);
@@ -369,7 +369,7 @@ TEST_F(RequesterRegistrationTest, IsRefusedUnlessItIsEnabled) {
   EXPECT_TRUE(requester_->has_failed());
 }
 
-TEST_F(RequesterRegistrationTest, AnticipatoryAFailureIsTheEnd) {
+TEST_F(RequesterRegistrationTest, InAnticipatoryModeAFailureEndsTheConnection) {
   Begin(RegistrationMode::kAnticipatory);
   PostBadRegistration();
   PostWrite(0, 10);
@@ -379,7 +379,7 @@ TEST_F(RequesterRegistrationTest, AnticipatoryAFailureIsTheEnd) {
   EXPECT_FALSE(requester_->TakeSqdFailure());
 }
 
-TEST_F(RequesterRegistrationTest, ReactiveAFailureCostsTheWorkBehindItOnly) {
+TEST_F(RequesterRegistrationTest, InReactiveModeAFailureFlushesTheElementsAfterIt) {
   Begin(RegistrationMode::kReactive);
   PostWrite(0, 10);
   PostBadRegistration();

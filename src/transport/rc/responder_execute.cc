@@ -210,11 +210,11 @@ Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, Responder
     case InboundWait::State::kNone:
       wait_.Begin(RequestPages(fault, step), otherwise, step.now);
       break;
-    case InboundWait::State::kAsked:
+    case InboundWait::State::kRequested:
       wait_.Repeat();
       break;
     case InboundWait::State::kResumed:
-      wait_.AskAgain(RequestPages(fault, step));
+      wait_.RequestAgain(RequestPages(fault, step));
       break;
   }
   return ResponderError::kPagesAbsent;

@@ -65,7 +65,7 @@ TEST_F(ResponderExecuteTest, ASendFillsTheListOfItsReceiveRequest) {
   EXPECT_EQ(completions[0].immediate, Immediate(0xabcd));
 }
 
-TEST_F(ResponderExecuteTest, CreditsAreWhatIsPosted) {
+TEST_F(ResponderExecuteTest, CreditsCountPostedReceives) {
   for (uint64_t i = 0; i < 3; ++i) PostReceive(i);
   Deliver({.payload = {}});  // without payload
   EXPECT_EQ(wire::CreditsOf(OneAnswer().aeth->syndrome.credits()), 2u);
@@ -84,7 +84,7 @@ TEST_F(ResponderExecuteTest, SolicitedMessagesRaiseTheEvent) {
   EXPECT_EQ(completion_events_, 1u);
 }
 
-TEST_F(ResponderExecuteTest, AMessageThatIsTooLongIsALengthErrorHereAndInvalidThere) {
+TEST_F(ResponderExecuteTest, AMessageThatIsTooLongIsALocalLengthErrorAndARemoteInvalidRequest) {
   PostReceive(3, kMtu + 4);
   Deliver({.position = Position::kFirst, .payload = Pattern(kMtu)});
   Deliver({.position = Position::kLast, .payload = Pattern(5)});
@@ -117,7 +117,7 @@ TEST_F(ResponderExecuteTest, ASendIntoAbsentPagesKeepsItsReceiveRequest) {
   EXPECT_EQ(Completions().at(0).id, WrId(3));
 }
 
-TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
+TEST_F(ResponderExecuteTest, SendWithInvalidateInvalidatesTheKey) {
   const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::k2B),
                                          {.region = region_.local,
                                           .start = KeyAddress(AddressOf(0)),
@@ -141,7 +141,7 @@ TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
 // behavior (class J error)". The status is that of a memory management operation. (Soft-RoCE sends
 // no NAK either. It completes the request with "remote invalid request", and acknowledges the
 // send.)
-TEST_F(ResponderExecuteTest, AnInvalidateThatFailsEndsTheQueuePairWithoutAnAnswer) {
+TEST_F(ResponderExecuteTest, AFailedInvalidateEndsTheQueuePairWithoutANak) {
   PostReceive(1);
   PostReceive(2);
   Deliver({.payload = Pattern(4)});
@@ -154,14 +154,14 @@ TEST_F(ResponderExecuteTest, AnInvalidateThatFailsEndsTheQueuePairWithoutAnAnswe
   EXPECT_EQ(completions[1].status, CompletionStatus::kWindowBindError);
   EXPECT_EQ(responder_->failure()->reason,
             NakReason(memory::Refusal::kNotInvalidable, RefusedKey::kInvalidated));
-  EXPECT_TRUE(events_.empty()) << "the completion tells it";
+  EXPECT_TRUE(events_.empty()) << "the completion reports it";
 }
 
 // IBA 11.6.2: "Local Access Error: a protection error occurred on a local data buffer during the
 // processing of an RDMA Write with Immediate Data operation sent from the remote node". In a
 // message of one packet, the receive request is taken before the key is checked; Soft-RoCE does the
 // same.
-TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyUsesUpItsReceive) {
+TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyConsumesItsReceive) {
   PostReceive(1);
   wire::Reth reth = RethOf(0, 8);
   reth.r_key = Key(0xDEADBEEF);
@@ -171,12 +171,12 @@ TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyUsesUpItsReceive) {
            .reth = reth});
   EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
   EXPECT_EQ(Completions().at(0).status, CompletionStatus::kLocalAccessError);
-  EXPECT_TRUE(events_.empty()) << "IBA C9-222.1: no event where a completion tells";
+  EXPECT_TRUE(events_.empty()) << "IBA C9-222.1: no event if there is a completion";
 }
 
 // In a message of several packets, the first packet is refused, which uses no receive request: an
 // event is raised, and the request is flushed with the others.
-TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyInManyPacketsUsesUpNone) {
+TEST_F(ResponderExecuteTest, AnImmediateOfManyPacketsWithAWrongKeyConsumesNone) {
   PostReceive(1);
   wire::Reth reth = RethOf(0, 2 * kMtu);
   reth.r_key = Key(0xDEADBEEF);
@@ -207,7 +207,7 @@ TEST_F(ResponderExecuteTest, AWriteIsAuthorisedAsAWholeAtItsFirstPacket) {
   EXPECT_EQ(WordAt(4 * kPage - kMtu), 1u);
 }
 
-TEST_F(ResponderExecuteTest, MemoryThatTheProgramUnmappedIsAskedFor) {
+TEST_F(ResponderExecuteTest, UnmappedMemoryIsRequested) {
   arena_.Protect(0, PROT_NONE);
   Deliver(WriteOnly(0, Pattern(8)));
   EXPECT_EQ(OneAnswer().aeth->syndrome.kind(), wire::Syndrome::Kind::kRnrNak);
@@ -218,7 +218,7 @@ TEST_F(ResponderExecuteTest, MemoryThatTheProgramUnmappedIsAskedFor) {
                 AsyncEventType::kQpAccessError);
 }
 
-TEST_F(ResponderExecuteTest, MemoryThatComesBackCostsTheMessageNothing) {
+TEST_F(ResponderExecuteTest, MemoryThatIsMappedAgainDoesNotFailTheMessage) {
   arena_.Protect(0, PROT_NONE);
   Deliver(WriteOnly(0, Pattern(8)));
   Answers();
@@ -230,7 +230,7 @@ TEST_F(ResponderExecuteTest, MemoryThatComesBackCostsTheMessageNothing) {
 }
 
 // Each time the pager reports the page present, and each time it is absent.
-TEST_F(ResponderExecuteTest, PagesThatAreLostAgainAndAgainAreAnError) {
+TEST_F(ResponderExecuteTest, PagesThatAreLostTooOftenAreAnError) {
   arena_.Protect(0, PROT_NONE);
   Deliver(WriteOnly(0, Pattern(8)));
   size_t tries = 0;
@@ -244,7 +244,7 @@ TEST_F(ResponderExecuteTest, PagesThatAreLostAgainAndAgainAreAnError) {
   EXPECT_EQ(responder_->failure()->reason, NakReason(ResponderError::kPagesUnavailable));
 }
 
-TEST_F(ResponderExecuteTest, AReceiveBufferThatIsGoneIsNoFaultOfThePeers) {
+TEST_F(ResponderExecuteTest, AnUnmappedReceiveBufferIsALocalError) {
   PostReceive(7);
   arena_.Protect(2, PROT_NONE);
   Deliver({.operation = Operation::kSend, .payload = Pattern(8)});
@@ -257,7 +257,7 @@ TEST_F(ResponderExecuteTest, AReceiveBufferThatIsGoneIsNoFaultOfThePeers) {
   EXPECT_EQ(completions[0].status, CompletionStatus::kLocalProtectionError);
 }
 
-TEST_F(ResponderExecuteTest, AKeyMayDieBetweenTwoPackets) {
+TEST_F(ResponderExecuteTest, AKeyMayBeInvalidatedBetweenTwoPackets) {
   Deliver({.operation = Operation::kWrite,
            .position = Position::kFirst,
            .payload = Pattern(kMtu),
@@ -268,7 +268,7 @@ TEST_F(ResponderExecuteTest, AKeyMayDieBetweenTwoPackets) {
   ExpectRefused(NakCode::kRemoteAccessError, Refusal::kNoSuchKey, AsyncEventType::kQpAccessError);
 }
 
-TEST_F(ResponderExecuteTest, TheQueuePairMustAllowItToo) {
+TEST_F(ResponderExecuteTest, TheQueuePairMustAllowTheOperation) {
   config_.remote_rights = Access::kRemoteRead;
   Begin();
   Deliver(WriteOnly(0, Pattern(8)));
@@ -284,7 +284,7 @@ TEST_F(ResponderExecuteTest, LengthsThatDoNotAddUpAreInvalid) {
                 AsyncEventType::kQpRequestError);
 }
 
-TEST_F(ResponderExecuteTest, AOneTouchKeyDiesWithItsFirstMessage) {
+TEST_F(ResponderExecuteTest, AOneTouchKeyIsInvalidAfterItsFirstMessage) {
   const memory::RegionSpec spec{.pd = pd_,
                                 .start = KeyAddress(AddressOf(0)),
                                 .length = kPage,
@@ -323,7 +323,7 @@ TEST_F(ResponderExecuteTest, AMisalignedAtomicIsInvalid) {
   ExpectRefused(NakCode::kInvalidRequest, Refusal::kMisaligned, AsyncEventType::kQpRequestError);
 }
 
-TEST_F(ResponderExecuteTest, AnAtomicOnAnAbsentPageComesAgainAndIsDoneOnce) {
+TEST_F(ResponderExecuteTest, AnAtomicOnAnAbsentPageIsExecutedOnce) {
   SetWord(8, 5);
   TakePagesAway(0, 1);
   const Request add{.operation = Operation::kFetchAdd, .atomic = AtomicOf(8, 1)};
@@ -336,7 +336,7 @@ TEST_F(ResponderExecuteTest, AnAtomicOnAnAbsentPageComesAgainAndIsDoneOnce) {
   EXPECT_EQ(WordAt(8), 6u);
 }
 
-TEST_F(ResponderExecuteTest, AtomicWriteAndFlushAreAnsweredLikeAnEmptyRead) {
+TEST_F(ResponderExecuteTest, AtomicWriteAndFlushGetAnEmptyReadResponse) {
   Deliver({.operation = Operation::kAtomicWrite, .payload = Pattern(8), .reth = RethOf(16, 8)});
   Deliver({.operation = Operation::kFlush, .reth = RethOf(0, 64)});
   EXPECT_EQ(Read(16, 8), Pattern(8));
@@ -357,7 +357,7 @@ TEST_F(ResponderExecuteTest, NoRegionIsPersistent) {
                 AsyncEventType::kQpAccessError);
 }
 
-TEST_F(ResponderExecuteTest, MoreReadsThanAgreedAreInvalid) {
+TEST_F(ResponderExecuteTest, TooManyOutstandingReadsAreInvalid) {
   TakePagesAway(0, 1);  // so that no response is possible
   for (int i = 0; i < 3; ++i) {
     Deliver({.operation = Operation::kReadRequest, .reth = RethOf(0, 8)});
@@ -370,7 +370,7 @@ TEST_F(ResponderExecuteTest, MoreReadsThanAgreedAreInvalid) {
   EXPECT_TRUE(answers[2].IsNak(PsnAt(2), NakCode::kInvalidRequest));
 }
 
-TEST_F(ResponderExecuteTest, ACompletionThatIsLostEndsTheConnection) {
+TEST_F(ResponderExecuteTest, ALostCompletionEndsTheConnection) {
   for (size_t i = 0; i < cq_.capacity(); ++i) {
     cq_.Push({}, false, Time());
   }
@@ -380,7 +380,7 @@ TEST_F(ResponderExecuteTest, ACompletionThatIsLostEndsTheConnection) {
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
 }
 
-TEST_F(ResponderExecuteTest, TheSharedQueueTellsWhenItRunsLow) {
+TEST_F(ResponderExecuteTest, TheSharedQueueRaisesItsLimitEvent) {
   queue::SharedReceiveQueue shared(4, 1);
   ASSERT_TRUE(shared.Post({.wqe = {.id = WrId(1)}}).has_value());
   shared.SetLimit(1);
@@ -392,7 +392,7 @@ TEST_F(ResponderExecuteTest, TheSharedQueueTellsWhenItRunsLow) {
 }
 
 // A shared receive queue serves queue pairs of any domain; its buffers belong to its own domain.
-TEST_F(ResponderExecuteTest, AReceiveOfASharedQueueIsOfTheQueuesDomain) {
+TEST_F(ResponderExecuteTest, AReceiveOfASharedQueueBelongsToTheQueuesDomain) {
   const memory::PdId other = MakeDomain({.table = memory::ConsumerSpec::PrivateTable{}});
   queue::SharedReceiveQueue shared(4, 1);
   const std::vector sges = {SgeOf(2 * kPage, 64)};  // of the queue pair's domain

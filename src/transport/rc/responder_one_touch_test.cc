@@ -43,7 +43,7 @@ TEST_F(ResponderOneTouchTest, ASecondReadIsRefused) {
   EXPECT_TRUE(OneAnswer().IsNak(PsnAt(2), NakCode::kRemoteAccessError));
 }
 
-TEST_F(ResponderOneTouchTest, SoIsOneThatCameBeforeTheFirstWasAnswered) {
+TEST_F(ResponderOneTouchTest, ASecondReadBeforeTheFirstResponseIsRefused) {
   Deliver(read_);
   Deliver(read_);
   const auto answers = Answers();
@@ -52,7 +52,7 @@ TEST_F(ResponderOneTouchTest, SoIsOneThatCameBeforeTheFirstWasAnswered) {
 }
 
 // A long read may arrive in parts: one that starts where the last one ended is the same read.
-TEST_F(ResponderOneTouchTest, OneThatGoesOnWhereTheFirstEndedIsTheSame) {
+TEST_F(ResponderOneTouchTest, AReadThatContinuesTheFirstIsAccepted) {
   Deliver(read_);
   Answers();
   const Request rest = PartOf(2 * kMtu, kMtu);
@@ -74,7 +74,7 @@ TEST_F(ResponderOneTouchTest, ASecondReadIsRefusedAlsoAfterAPartOfTheFirst) {
   EXPECT_TRUE(OneAnswer().IsNak(PsnAt(2), NakCode::kRemoteAccessError));
 }
 
-TEST_F(ResponderOneTouchTest, AfterAPartTheRestIsStillToBeHad) {
+TEST_F(ResponderOneTouchTest, AfterAPartTheRemainderCanBeRead) {
   Deliver(read_);
   Deliver(PartOf(0, kMtu), Psn(kStart));
   Answers();
@@ -82,7 +82,7 @@ TEST_F(ResponderOneTouchTest, AfterAPartTheRestIsStillToBeHad) {
   ExpectRun(Answers(), PsnAt(1), Read(kMtu, kMtu));
 }
 
-TEST_F(ResponderOneTouchTest, NoOtherKindOfRequestMayUseItThen) {
+TEST_F(ResponderOneTouchTest, OtherOperationsWithTheKeyAreRefused) {
   Deliver(read_);
   Answers();
   Request write = WriteOnly(0, Pattern(8, 99));
@@ -102,7 +102,7 @@ TEST_F(ResponderOneTouchTest, TheReadItselfMayBeRepeated) {
   EXPECT_TRUE(KeyIsValid());
 }
 
-TEST_F(ResponderOneTouchTest, ButNotForEver) {
+TEST_F(ResponderOneTouchTest, RepeatsOfTheReadAreLimited) {
   Deliver(read_);
   Answers();
   for (int i = 0; i < Reply::kRepeatsMax; ++i) {
@@ -114,14 +114,14 @@ TEST_F(ResponderOneTouchTest, ButNotForEver) {
   EXPECT_FALSE(KeyIsValid());
 }
 
-TEST_F(ResponderOneTouchTest, TheKeyEndsWhenTheReadIsForgotten) {
+TEST_F(ResponderOneTouchTest, TheKeyIsInvalidatedWhenTheReadLeavesTheCache) {
   Deliver(read_);
   Answers();
   for (int i = 0; i < 2; ++i) Deliver(ReadOf(0, 8));
   EXPECT_FALSE(KeyIsValid());
 }
 
-TEST_F(ResponderOneTouchTest, TheKeyEndsWithTheConnection) {
+TEST_F(ResponderOneTouchTest, TheKeyIsInvalidatedWithTheConnection) {
   Deliver(read_);
   Answers();
   Step step = MakeStep();

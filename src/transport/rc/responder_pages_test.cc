@@ -17,7 +17,7 @@ using wire::Operation;
 
 using ResponderPagesTest = ResponderReadFixture;
 
-TEST_F(ResponderPagesTest, AReadOfAbsentPagesIsHeldWithoutNotice) {
+TEST_F(ResponderPagesTest, AReadOfAbsentPagesIsHeldWithoutAPacket) {
   TakePagesAway(0, 2);
   Deliver(WriteOnly(2 * kPage, Pattern(8)));
   Deliver(ReadOf(0, 2 * kMtu));
@@ -38,7 +38,7 @@ TEST_F(ResponderPagesTest, AReadOfAbsentPagesIsHeldWithoutNotice) {
   EXPECT_TRUE(answers[2].IsAck(PsnAt(3)));
 }
 
-TEST_F(ResponderPagesTest, TheWholeRestOfAReadIsAskedFor) {
+TEST_F(ResponderPagesTest, AllPagesOfAReadAreRequested) {
   TakePagesAway(1, 3);
   Deliver(ReadOf(kPage - kMtu, kMtu + 2 * kPage + 1));
   EXPECT_EQ(Answers().size(), 1u);
@@ -46,7 +46,7 @@ TEST_F(ResponderPagesTest, TheWholeRestOfAReadIsAskedFor) {
   EXPECT_EQ(requests_.at(0).fault.page_count, 3u);
 }
 
-TEST_F(ResponderPagesTest, AReadAndAWriteWaitForTheirPagesSideBySide) {
+TEST_F(ResponderPagesTest, AReadAndAWriteWaitForTheirPagesTogether) {
   TakePagesAway(0, 2);
   Deliver(ReadOf(0, 8));
   Answers();
@@ -65,7 +65,7 @@ TEST_F(ResponderPagesTest, AReadAndAWriteWaitForTheirPagesSideBySide) {
 }
 
 // The adapter takes back packets whose payload is gone.
-TEST_F(ResponderPagesTest, AnswersThatCouldNotBeSentAreSentAgainInOrder) {
+TEST_F(ResponderPagesTest, TakenBackResponsesAreSentAgainInOrder) {
   Deliver(ReadOf(0, 2 * kMtu));
   SetWord(2 * kPage, 5);
   Deliver({.operation = Operation::kFetchAdd, .atomic = AtomicOf(2 * kPage, 1)});
@@ -98,7 +98,7 @@ TEST_F(ResponderPagesTest, ANakIsNotTakenBack) {
   outbox_.Clear();
 }
 
-TEST_F(ResponderPagesTest, AnAnswerThatIsLostAgainAndAgainIsAnError) {
+TEST_F(ResponderPagesTest, AResponseThatLosesItsPagesTooOftenIsAnError) {
   Deliver(ReadOf(0, 8));
   Step step = MakeStep();
   int tries = 0;
@@ -112,7 +112,7 @@ TEST_F(ResponderPagesTest, AnAnswerThatIsLostAgainAndAgainIsAnError) {
   EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
 }
 
-TEST_F(ResponderPagesTest, AHeldReadWhosePagesCannotBeHadIsRefused) {
+TEST_F(ResponderPagesTest, AHeldReadOfUnavailablePagesIsRefused) {
   TakePagesAway(0, 1);
   Deliver(ReadOf(0, 8));
   Deliver(ReadOf(kPage, 8));
@@ -124,7 +124,7 @@ TEST_F(ResponderPagesTest, AHeldReadWhosePagesCannotBeHadIsRefused) {
 }
 
 // The network may duplicate a request, and deliver the duplicate long after the response.
-TEST_F(ResponderPagesTest, ALateDuplicateThatIsHeldGivesWayToNewRequests) {
+TEST_F(ResponderPagesTest, AHeldLateDuplicateIsReplacedByNewRequests) {
   for (int i = 0; i < 2; ++i) Deliver(ReadOf(0, 8));
   EXPECT_EQ(Answers().size(), 2u);
   TakePagesAway(0, 1);
@@ -137,7 +137,7 @@ TEST_F(ResponderPagesTest, ALateDuplicateThatIsHeldGivesWayToNewRequests) {
 }
 
 // The peer has its response and would ignore a NAK: the connection must survive.
-TEST_F(ResponderPagesTest, ALateDuplicateWhosePagesAreGoneIsDropped) {
+TEST_F(ResponderPagesTest, ALateDuplicateOfUnavailablePagesIsDropped) {
   Deliver(ReadOf(0, 8));
   EXPECT_EQ(Answers().size(), 1u);
   TakePagesAway(0, 1);
@@ -207,7 +207,7 @@ TEST_F(ResponderPagesTest, AHeldReadGetsANoticeAfterHalfOfTheTimer) {
   EXPECT_EQ(responder_->next_time(), Time::Never());
 }
 
-TEST_F(ResponderPagesTest, AHeldReadThatComesAgainGetsANoticeAtOnceAndSoonerFromThenOn) {
+TEST_F(ResponderPagesTest, ARetransmittedHeldReadGetsMoreFrequentNotices) {
   config_.ack_timeout = Milliseconds(100);
   Begin();
   TakePagesAway(0, 1);
@@ -220,7 +220,7 @@ TEST_F(ResponderPagesTest, AHeldReadThatComesAgainGetsANoticeAtOnceAndSoonerFrom
 }
 
 // Notices are not more frequent than the timer of this side, however short that is.
-TEST_F(ResponderPagesTest, AShortTimerOfOurOwnIsTheShortestPeriodOfNotices) {
+TEST_F(ResponderPagesTest, NoticesAreNotMoreFrequentThanTheLocalTimer) {
   config_.ack_timeout = Microseconds(400);
   Begin();
   TakePagesAway(0, 1);
@@ -244,7 +244,7 @@ TEST_F(ResponderPagesTest, NoRnrTimerIsShorterThanTheQueuePairsOwn) {
 }
 
 // So a peer with few retries survives a page that takes long.
-TEST_F(ResponderPagesTest, ThePeerIsAskedToWaitAsLongAsThePagesHaveTaken) {
+TEST_F(ResponderPagesTest, TheRnrTimerGrowsWithTheTimeThatPagesHaveTaken) {
   page_service_ = Microseconds(40);
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
@@ -264,7 +264,7 @@ TEST_F(ResponderPagesTest, ThePeerIsAskedToWaitAsLongAsThePagesHaveTaken) {
   EXPECT_TRUE(OneAnswer().IsRnrNak(PsnAt(1), kNotReadyTimer)) << "another packet begins anew";
 }
 
-TEST_F(ResponderPagesTest, ANakSaysWhetherItIsForPages) {
+TEST_F(ResponderPagesTest, ANakForAbsentPagesIsMarked) {
   Deliver({.payload = Pattern(8)});
   const Answer no_receive = OneAnswer();
   EXPECT_TRUE(no_receive.IsRnrNak(kStart, kNotReadyTimer));
@@ -286,7 +286,7 @@ class HeldNakTest : public ResponderReadFixture {
   }
 };
 
-TEST_F(HeldNakTest, PagesThatComeSoonCostNoNak) {
+TEST_F(HeldNakTest, PagesThatArriveSoonCauseNoNak) {
   Deliver(WriteOnly(kPage, Pattern(8)));
   Deliver(WriteOnly(0, Pattern(8)));
   EXPECT_TRUE(OneAnswer().IsAck(kStart)) << "what came before is acknowledged";
@@ -300,7 +300,7 @@ TEST_F(HeldNakTest, PagesThatComeSoonCostNoNak) {
   EXPECT_EQ(responder_->next_time(), Time::Never());
 }
 
-TEST_F(HeldNakTest, WhatWasDroppedMeanwhileIsAskedForAtNoCost) {
+TEST_F(HeldNakTest, PacketsDroppedDuringTheWaitAreRequestedWithoutARetry) {
   Deliver(WriteOnly(0, Pattern(8)));
   Deliver(WriteOnly(kPage, Pattern(8)));
   EXPECT_TRUE(Answers().empty());
@@ -311,7 +311,7 @@ TEST_F(HeldNakTest, WhatWasDroppedMeanwhileIsAskedForAtNoCost) {
   EXPECT_TRUE(answer.is_for_pages);
 }
 
-TEST_F(HeldNakTest, PagesThatAreSlowerCostOne) {
+TEST_F(HeldNakTest, SlowPagesCauseOneNak) {
   Deliver(WriteOnly(0, Pattern(8)));
   EXPECT_TRUE(Answers().empty());
   Advance(Milliseconds(5));
@@ -325,7 +325,7 @@ TEST_F(HeldNakTest, PagesThatAreSlowerCostOne) {
 }
 
 // The timer of the peer is shorter than that of this side.
-TEST_F(HeldNakTest, APacketThatComesAgainAndAgainIsAnswered) {
+TEST_F(HeldNakTest, APacketThatIsRetransmittedOftenGetsANak) {
   Deliver(WriteOnly(0, Pattern(8)));
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(Answers().empty());
@@ -340,7 +340,7 @@ TEST_F(HeldNakTest, AMissingReceiveGetsANakAtOnce) {
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, kNotReadyTimer));
 }
 
-TEST_F(HeldNakTest, SoIsAFaultWhereNothingIsKnownOrRetriesHaveNoEnd) {
+TEST_F(HeldNakTest, AFaultWithUnlimitedOrUnknownRetriesGetsANakAtOnce) {
   for (const bool is_known : {true, false}) {
     config_.rnr_retry = is_known ? 7 : 0;
     config_.ack_timeout = is_known ? Milliseconds(10) : Duration::Max();
@@ -364,7 +364,7 @@ TEST_F(HeldNakTest, AWaitGetsOneNak) {
 }
 
 // The peer retransmits when its timer ends, and has got no NAK since.
-TEST_F(HeldNakTest, ARetransmissionAfterItsPagesWentAgainGetsANak) {
+TEST_F(HeldNakTest, ARetransmissionWhosePagesAreAbsentAgainGetsANak) {
   Deliver(WriteOnly(0, Pattern(8)));
   Advance(Milliseconds(5));
   EXPECT_TRUE(OneAnswer().is_for_pages);
@@ -397,7 +397,7 @@ class FewRetriesTest : public ResponderReadFixture, public testing::WithParamInt
   static constexpr Duration kAckTimeout = Milliseconds(67);
 };
 
-TEST_P(FewRetriesTest, APageThatComesWithinTheBoundExhaustsNone) {
+TEST_P(FewRetriesTest, APageWithinTheBoundExhaustsNoRetries) {
   const Time start = now_;
   Deliver(WriteOnly(0, Pattern(8)));
   Advance(responder_->next_time() - now_);
@@ -417,7 +417,7 @@ TEST_P(FewRetriesTest, APageThatComesWithinTheBoundExhaustsNone) {
 }
 
 // A timer that is long from the start would satisfy the bound as well, and make every page slow.
-TEST_P(FewRetriesTest, TheMoreRetriesThereAreTheShorterIsTheFirstWait) {
+TEST_P(FewRetriesTest, MoreRetriesMakeTheFirstWaitShorter) {
   Deliver(WriteOnly(0, Pattern(8)));
   Advance(responder_->next_time() - now_);
   const int halvings = std::max(0, GetParam() - 2);

@@ -13,7 +13,7 @@ using wire::Position;
 
 using ResponderSendTest = ResponderReadFixture;
 
-TEST_F(ResponderSendTest, AReadIsAnsweredInPackets) {
+TEST_F(ResponderSendTest, AReadGetsResponsePackets) {
   Deliver(ReadOf(kPage - 300, 3 * kMtu + 1));
   EXPECT_EQ(responder_->expected().value(), PsnAt(4));
   const auto answers = Answers();
@@ -40,7 +40,7 @@ TEST_F(ResponderSendTest, RepliesAndAcknowledgementsKeepTheirOrder) {
   EXPECT_TRUE(answers[1].IsAck(PsnAt(2)));
 }
 
-TEST_F(ResponderSendTest, GoesOnWhenTheOutboxHasRoomAgain) {
+TEST_F(ResponderSendTest, ContinuesWhenTheOutboxHasRoom) {
   const auto length = static_cast<uint32_t>(20 * kMtu);  // the outbox holds 16
   Deliver(ReadOf(0, length));
   auto answers = Answers();
@@ -52,7 +52,7 @@ TEST_F(ResponderSendTest, GoesOnWhenTheOutboxHasRoomAgain) {
   ExpectRun(answers, kStart, Read(0, length));
 }
 
-TEST_F(ResponderSendTest, ADuplicateReadIsReadAgain) {
+TEST_F(ResponderSendTest, ADuplicateReadIsExecutedAgain) {
   Deliver(ReadOf(0, 8));
   Answers();
   SetWord(0, 0x1234);
@@ -61,7 +61,7 @@ TEST_F(ResponderSendTest, ADuplicateReadIsReadAgain) {
   EXPECT_EQ(responder_->msn(), wire::Msn(1));
 }
 
-TEST_F(ResponderSendTest, ThePeerMayAskForTheRestOfARead) {
+TEST_F(ResponderSendTest, ThePeerMayRequestTheRemainderOfARead) {
   Deliver(ReadOf(0, 3 * kMtu + 5));
   Answers();
   Deliver(ReadOf(kMtu, 2 * kMtu + 5), Psn(PsnAt(1)));
@@ -84,7 +84,7 @@ TEST_F(ResponderSendTest, ADuplicateReadOfOtherBytesIsDropped) {
 
 // The peer most likely has the response, and the network has duplicated the request: no byte is
 // sent, and the connection stays alive.
-TEST_F(ResponderSendTest, ADuplicateReadAfterTheKeyDiedIsDropped) {
+TEST_F(ResponderSendTest, ADuplicateReadWithAnInvalidatedKeyIsDropped) {
   Deliver(ReadOf(0, 8));
   Answers();
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
@@ -93,7 +93,7 @@ TEST_F(ResponderSendTest, ADuplicateReadAfterTheKeyDiedIsDropped) {
   EXPECT_FALSE(responder_->failure().has_value());
 }
 
-TEST_F(ResponderSendTest, AtomicsHappenOnceHoweverOftenTheyCome) {
+TEST_F(ResponderSendTest, ADuplicateAtomicIsNotExecutedAgain) {
   SetWord(0, 7);
   const Request add{.operation = Operation::kFetchAdd, .atomic = AtomicOf(0, 1)};
   Deliver(add);
@@ -108,7 +108,7 @@ TEST_F(ResponderSendTest, AtomicsHappenOnceHoweverOftenTheyCome) {
   EXPECT_EQ(WordAt(0), 50u);
 }
 
-TEST_F(ResponderSendTest, AtomicWritesHappenOnceToo) {
+TEST_F(ResponderSendTest, ADuplicateAtomicWriteIsNotExecutedAgain) {
   const Request store{
       .operation = Operation::kAtomicWrite, .payload = Pattern(8), .reth = RethOf(0, 8)};
   Deliver(store);
@@ -119,7 +119,7 @@ TEST_F(ResponderSendTest, AtomicWritesHappenOnceToo) {
   EXPECT_EQ(WordAt(0), 50u);
 }
 
-TEST_F(ResponderSendTest, WhatIsForgottenIsNotAnswered) {
+TEST_F(ResponderSendTest, ADuplicateOutsideTheCacheIsDropped) {
   const Request add{.operation = Operation::kFetchAdd, .atomic = AtomicOf(0, 1)};
   for (int i = 0; i < 3; ++i) {
     Deliver(add);
@@ -133,7 +133,7 @@ TEST_F(ResponderSendTest, WhatIsForgottenIsNotAnswered) {
   EXPECT_EQ(WordAt(0), before);
 }
 
-TEST_F(ResponderSendTest, AKeyThatDiesDuringTheAnswerEndsIt) {
+TEST_F(ResponderSendTest, AKeyInvalidatedDuringTheResponseEndsIt) {
   PostReceive(1);
   Deliver(ReadOf(0, 20 * kMtu));
   Deliver({.position = Position::kFirst, .payload = Pattern(kMtu)});
@@ -148,7 +148,7 @@ TEST_F(ResponderSendTest, AKeyThatDiesDuringTheAnswerEndsIt) {
   EXPECT_EQ(Completions().at(0).status, CompletionStatus::kFlushed);
 }
 
-TEST_F(ResponderSendTest, ANakWaitsForTheRepliesBeforeIt) {
+TEST_F(ResponderSendTest, ANakFollowsTheRepliesBeforeIt) {
   Deliver(ReadOf(0, 8));
   Deliver(WriteOnly(0, Pattern(8)), psn_ + 1);
   const auto answers = Answers();

@@ -39,7 +39,7 @@ TEST_F(ResponderTest, OtherServicesAndResponsesAreDropped) {
   EXPECT_EQ(responder_->expected(), Psn(kStart));
 }
 
-TEST_F(ResponderTest, OneNakForOneHole) {
+TEST_F(ResponderTest, AGapGetsOneNak) {
   Deliver(WriteOnly(0, Pattern(8)));
   const Psn missing = psn_++;
   for (int i = 0; i < 3; ++i) Deliver(WriteOnly(0, Pattern(8, 100)));
@@ -56,7 +56,7 @@ TEST_F(ResponderTest, OneNakForOneHole) {
   EXPECT_FALSE(responder_->failure().has_value());
 }
 
-TEST_F(ResponderTest, AHoleThatIsFilledBeforeTheNakIsOutNeedsNone) {
+TEST_F(ResponderTest, AGapThatIsFilledBeforeTheNakGetsNone) {
   Deliver(WriteOnly(0, Pattern(8)), psn_ + 1);
   Deliver(WriteOnly(0, Pattern(8)), psn_);
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
@@ -73,7 +73,7 @@ TEST_F(ResponderTest, DuplicatesAreAcknowledgedAndNotExecuted) {
   EXPECT_EQ(Read(0, 8), Pattern(8));
 }
 
-TEST_F(ResponderTest, WithoutReceiveRequestTheMessageResumesWhereItWas) {
+TEST_F(ResponderTest, AMessageResumesAfterAReceiverNotReadyNak) {
   const Bytes bytes = Pattern(kMtu + 10);
   const Bytes head(bytes.begin(), bytes.begin() + kMtu);
   const Bytes tail(bytes.begin() + kMtu, bytes.end());
@@ -103,7 +103,7 @@ TEST_F(ResponderTest, WithoutReceiveRequestTheMessageResumesWhereItWas) {
   EXPECT_EQ(completions[0].immediate, Immediate(77));
 }
 
-TEST_F(ResponderTest, TheLastWordIsTheLast) {
+TEST_F(ResponderTest, AFatalNakIsTheLastPacket) {
   Deliver(
       {.operation = Operation::kWrite, .position = Position::kMiddle, .payload = Pattern(kMtu)});
   ASSERT_TRUE(responder_->failure().has_value());
@@ -150,14 +150,14 @@ TEST_F(ResponderTest, AWriteIntoAbsentPagesIsAcknowledgedWhenTheyArePresent) {
   EXPECT_EQ(Read(kMtu, kMtu), bytes);
 }
 
-TEST_F(ResponderTest, ThePeerWaitsAsLongAsPagesHaveTakenToCome) {
+TEST_F(ResponderTest, TheRnrTimerIsTheMeasuredPageServiceTime) {
   TakePagesAway(0, 1);
   page_service_ = Milliseconds(7);
   Deliver(WriteOnly(0, Pattern(8)));
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(7))));
 }
 
-TEST_F(ResponderTest, PagesThatCannotBeHadEndTheConnection) {
+TEST_F(ResponderTest, UnavailablePagesEndTheConnection) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, PagesTimer()));
@@ -167,7 +167,7 @@ TEST_F(ResponderTest, PagesThatCannotBeHadEndTheConnection) {
   EXPECT_EQ(events_, std::vector{AsyncEventType::kQpAccessError});
 }
 
-TEST_F(ResponderTest, AnAnswerAboutPagesThatCameOtherwiseIsIgnored) {
+TEST_F(ResponderTest, ALatePageAnswerIsIgnored) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   Answers();
@@ -180,7 +180,7 @@ TEST_F(ResponderTest, AnAnswerAboutPagesThatCameOtherwiseIsIgnored) {
 }
 
 // The ticket belongs to a message that was executed meanwhile; the next one waits for other pages.
-TEST_F(ResponderTest, AnAnswerAboutOtherPagesEndsNothing) {
+TEST_F(ResponderTest, APageAnswerForAnotherMessageIsIgnored) {
   TakePagesAway(0, 2);
   Deliver(WriteOnly(0, Pattern(8)));
   Answers();
@@ -197,7 +197,7 @@ TEST_F(ResponderTest, AnAnswerAboutOtherPagesEndsNothing) {
   EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
 }
 
-TEST_F(ResponderTest, PagesMayComeBeforeThePeerHearsThatTheyAreAbsent) {
+TEST_F(ResponderTest, PagesMayArriveBeforeTheNakIsSent) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   BringPages(0, 1);
@@ -206,7 +206,7 @@ TEST_F(ResponderTest, PagesMayComeBeforeThePeerHearsThatTheyAreAbsent) {
 }
 
 // The peer learns from no other packet that they were dropped.
-TEST_F(ResponderTest, WhatWasDroppedBehindAWaitingPacketIsAskedForAgain) {
+TEST_F(ResponderTest, PacketsDroppedAfterAHeldOneAreRequestedAgain) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   Deliver(WriteOnly(0, Pattern(8)));
@@ -217,7 +217,7 @@ TEST_F(ResponderTest, WhatWasDroppedBehindAWaitingPacketIsAskedForAgain) {
   EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
 }
 
-TEST_F(ResponderTest, AWaitingPacketIsForgottenWithItsConnection) {
+TEST_F(ResponderTest, AHeldPacketIsDroppedWithItsConnection) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   const FaultTicket ticket = outbox_.page_requests()[0].ticket;
@@ -228,7 +228,7 @@ TEST_F(ResponderTest, AWaitingPacketIsForgottenWithItsConnection) {
   EXPECT_EQ(Read(0, 8), std::vector<std::byte>(8));
 }
 
-TEST_F(ResponderTest, AWaitingPacketIsNotExecutedAfterAFlush) {
+TEST_F(ResponderTest, AHeldPacketIsNotExecutedAfterAFlush) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   const FaultTicket ticket = outbox_.page_requests()[0].ticket;
@@ -242,7 +242,7 @@ TEST_F(ResponderTest, AWaitingPacketIsNotExecutedAfterAFlush) {
 }
 
 // A peer that sends another packet with the same PSN has abandoned the first.
-TEST_F(ResponderTest, AWaitingPacketIsNotExecutedIfAnotherCameInItsPlace) {
+TEST_F(ResponderTest, AHeldPacketIsReplacedByAnotherOfItsPsn) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
   Answers();
@@ -287,7 +287,7 @@ TEST_F(ResponderTest, FlushEndsAllReceiveRequests) {
   EXPECT_EQ(Completions().size(), 1u);
 }
 
-TEST_F(ResponderTest, FlushOfASharedQueueLeavesItToTheOthers) {
+TEST_F(ResponderTest, AFlushKeepsTheRequestsOfASharedQueue) {
   queue::SharedReceiveQueue shared(4, 1);
   const std::vector sges = {SgeOf(2 * kPage, 4096)};
   for (uint64_t i = 1; i <= 2; ++i) {

@@ -5,7 +5,7 @@
 namespace verbena::transport {
 namespace {
 
-TEST(RetryStateTest, CountsTriesUntilThereIsProgress) {
+TEST(RetryStateTest, CountsRetriesUntilThereIsProgress) {
   RetryState retry(Milliseconds(1), 2, 1);
   EXPECT_TRUE(retry.TakeRetry());
   EXPECT_TRUE(retry.TakeRetry());
@@ -17,7 +17,7 @@ TEST(RetryStateTest, CountsTriesUntilThereIsProgress) {
   EXPECT_TRUE(retry.TakeRnrRetry());
 }
 
-TEST(RetryStateTest, ATimeoutThatIsNoticedLateCostsNoTry) {
+TEST(RetryStateTest, ALateTimeoutCostsNoRetry) {
   RetryState retry(Milliseconds(8), 1, 0);
   const Time now(Seconds(1));
   retry.StartTimer(now);
@@ -30,7 +30,7 @@ TEST(RetryStateTest, ATimeoutThatIsNoticedLateCostsNoTry) {
   EXPECT_FALSE(retry.TakeRetry());
 }
 
-TEST(RetryStateTest, LateTimeoutsAreFreeOnlyAsOftenAsThereAreTries) {
+TEST(RetryStateTest, LateTimeoutsAreFreeOnlyRetryCountTimes) {
   RetryState retry(Milliseconds(8), 2, 0);
   int tries = 0;
   const auto fail_late = [&] {
@@ -44,7 +44,7 @@ TEST(RetryStateTest, LateTimeoutsAreFreeOnlyAsOftenAsThereAreTries) {
   EXPECT_TRUE(fail_late() && fail_late() && fail_late());
 }
 
-TEST(RetryStateTest, SevenRnrRetriesAreForEver) {
+TEST(RetryStateTest, SevenRnrRetriesAreUnlimited) {
   RetryState retry(Milliseconds(1), 0, RetryState::kRnrForEver);
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(retry.TakeRnrRetry());
   EXPECT_FALSE(retry.TakeRetry());

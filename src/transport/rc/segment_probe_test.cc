@@ -52,7 +52,7 @@ TEST_F(RequesterSegmentTest, ARetransmissionAfterATimeoutLeavesInSingleDatagrams
   SendFour();  // together again
 }
 
-TEST_F(RequesterSegmentTest, ItStaysWithSinglesUntilAllThatTimedOutHasArrived) {
+TEST_F(RequesterSegmentTest, SinglesAreSentUntilAllTimedOutPacketsArrived) {
   SendFour();
   EXPECT_EQ(SinglesAfterTimeout(), 4u);
   Ack(101);
@@ -65,7 +65,7 @@ TEST_F(RequesterSegmentTest, ItStaysWithSinglesUntilAllThatTimedOutHasArrived) {
   SendFour();
 }
 
-TEST_F(RequesterSegmentTest, ANakIsCuredTogetherAndSaysNothing) {
+TEST_F(RequesterSegmentTest, ARetransmissionAfterANakIsSegmentedAndNoEvidence) {
   in_doubt_ = true;
   SendFour();
   Answer(wire::Syndrome::Nak(wire::NakCode::kPsnSequenceError), Psn(101));
@@ -76,7 +76,7 @@ TEST_F(RequesterSegmentTest, ANakIsCuredTogetherAndSaysNothing) {
   EXPECT_EQ(reports_.size(), 1u) << "the second group was lost, as a whole";
 }
 
-TEST_F(RequesterSegmentTest, APartThatArrivedIsNoEvidence) {
+TEST_F(RequesterSegmentTest, APartlyDeliveredGroupIsNoEvidence) {
   SendFour();
   Ack(100);
   EXPECT_EQ(SinglesAfterTimeout(), 3u);
@@ -92,7 +92,7 @@ TEST_F(RequesterSegmentTest, OnePacketIsNoEvidence) {
   EXPECT_TRUE(reports_.empty());
 }
 
-TEST_F(RequesterSegmentTest, ArrivalsAreReportedWhereAPathIsInDoubt) {
+TEST_F(RequesterSegmentTest, ArrivalsAreReportedIfAPathIsInDoubt) {
   SendFour();
   Ack(103);
   EXPECT_TRUE(reports_.empty());
@@ -108,7 +108,7 @@ TEST_F(RequesterSegmentTest, ArrivalsAreReportedWhereAPathIsInDoubt) {
 
 class ResponderSegmentTest : public ResponderReadFixture {};
 
-TEST_F(ResponderSegmentTest, AnswersThatAreAskedForAgainLeaveInSingleDatagrams) {
+TEST_F(ResponderSegmentTest, RepeatedResponsesLeaveInSingleDatagrams) {
   Deliver(ReadOf(0, 3 * kMtu));
   EXPECT_EQ(SinglesIn(Answers()), 0u);
   Deliver(ReadOf(0, 3 * kMtu), Psn(kStart));
@@ -121,7 +121,7 @@ TEST_F(ResponderSegmentTest, AnswersThatAreAskedForAgainLeaveInSingleDatagrams) 
   EXPECT_EQ(reports_[0].packets, 3u);
 }
 
-TEST_F(ResponderSegmentTest, SoDoAtomicsAndAcknowledgements) {
+TEST_F(ResponderSegmentTest, RepeatedAtomicsAndAcknowledgementsLeaveInSingleDatagrams) {
   const Request add{.operation = Operation::kFetchAdd, .atomic = AtomicOf(0, 1)};
   Deliver(add);
   Deliver(add);
@@ -137,7 +137,7 @@ TEST_F(ResponderSegmentTest, SoDoAtomicsAndAcknowledgements) {
   EXPECT_FALSE(OneAnswer().single);
 }
 
-TEST_F(ResponderSegmentTest, AnAnswerThatIsStillToBeRepeatedHasNotArrived) {
+TEST_F(ResponderSegmentTest, AResponseThatMustBeRepeatedHasNotArrived) {
   Deliver(ReadOf(0, 3 * kMtu));
   Answers();
   Deliver(ReadOf(0, 3 * kMtu), Psn(kStart));
@@ -146,7 +146,7 @@ TEST_F(ResponderSegmentTest, AnAnswerThatIsStillToBeRepeatedHasNotArrived) {
   EXPECT_TRUE(reports_.empty());
 }
 
-TEST_F(ResponderSegmentTest, TheRestOfAnAnswerIsNoEvidence) {
+TEST_F(ResponderSegmentTest, TheRemainderOfAResponseIsNoEvidence) {
   Deliver(ReadOf(0, 3 * kMtu));
   Answers();
   Deliver(ReadOf(kMtu, 2 * kMtu), Psn(PsnAt(1)));
@@ -157,7 +157,7 @@ TEST_F(ResponderSegmentTest, TheRestOfAnAnswerIsNoEvidence) {
 }
 
 // A peer that asks for more than is kept has what is given up.
-TEST_F(ResponderSegmentTest, AnAnswerThatIsForgottenHasArrived) {
+TEST_F(ResponderSegmentTest, AResponseThatLeavesTheCacheHasArrived) {
   in_doubt_ = true;
   Deliver(ReadOf(0, 3 * kMtu));
   Answers();

@@ -26,7 +26,7 @@ TEST(WaitingPacketTest, IsACopy) {
   EXPECT_FALSE(held.packet().has_value());
 }
 
-TEST(WaitingPacketTest, AnotherOneTakesItsPlaceAndItselfDoesNot) {
+TEST(WaitingPacketTest, AnotherPacketReplacesItButNotItself) {
   WaitingPacket held;
   held.Hold(*wire::Packet::Parse(BytesOf(7)));
   held.Hold(*held.packet());

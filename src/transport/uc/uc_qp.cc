@@ -32,10 +32,10 @@ void UcQp::BecomeReadyToReceive(Psn expected) {
 
 void UcQp::OnPacket(const wire::Packet& packet, Step& step) {
   if (!TakesRequests(state()) || packet.info().service != wire::Service::kUc) return;
-  if (state() == QpState::kRtr && !has_heard_) {
+  if (state() == QpState::kRtr && !has_received_) {
     step.outbox.Raise({AsyncEventType::kCommunicationEstablished, qp_});
   }
-  has_heard_ = true;
+  has_received_ = true;
   responder_.OnPacket(packet, step);
   if (responder_.failure()) BecomeFailed();
 }

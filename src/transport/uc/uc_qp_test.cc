@@ -36,7 +36,7 @@ TEST_F(UcQpTest, CutsAMessageAtThePathMtu) {
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
 }
 
-TEST_F(UcQpTest, AMessageLongerThanTheOutboxGoesOnInLaterTurns) {
+TEST_F(UcQpTest, AMessageLongerThanTheOutboxContinuesInLaterSteps) {
   Send(SendOpcode::kSend, 6 * kMtu);
   EXPECT_EQ(packets_.size(), 6u);
   EXPECT_EQ(PacketAt(5).info().position, Position::kLast);
@@ -76,7 +76,7 @@ TEST_F(UcQpTest, AWriteArrivesAndTakesAReceiveRequestOnlyForItsImmediate) {
   EXPECT_EQ(completion.byte_count, kMtu + 9);
 }
 
-TEST_F(UcQpTest, WhatTheServiceDoesNotHaveStopsTheSendQueue) {
+TEST_F(UcQpTest, AnUnsupportedOperationStopsTheSendQueue) {
   queue::SendWqe wqe{.opcode = SendOpcode::kRead, .operand = RemoteAddress{}};
   PostSend(wqe, {SgeOf(0, 8)});
   RunAll(*qp_);
@@ -86,7 +86,7 @@ TEST_F(UcQpTest, WhatTheServiceDoesNotHaveStopsTheSendQueue) {
 }
 
 // Whichever packet is lost, the whole message is dropped, and the next one uses the same buffer.
-TEST_F(UcQpTest, AHoleDropsTheMessageAndNotTheNext) {
+TEST_F(UcQpTest, AGapDropsTheMessageAndNotTheNext) {
   for (size_t lost = 0; lost < 3; ++lost) {
     const uint64_t before = counters().out_of_sequence;
     packets_.clear();
@@ -103,7 +103,7 @@ TEST_F(UcQpTest, AHoleDropsTheMessageAndNotTheNext) {
   }
 }
 
-TEST_F(UcQpTest, ALossBetweenMessagesHarmsNone) {
+TEST_F(UcQpTest, ALossBetweenMessagesDropsNoOther) {
   PostReceive(1, 4096);
   Send(SendOpcode::kSend, 8);
   Send(SendOpcode::kSend, 9);
@@ -112,7 +112,7 @@ TEST_F(UcQpTest, ALossBetweenMessagesHarmsNone) {
   EXPECT_EQ(counters().out_of_sequence, 0u);
 }
 
-TEST_F(UcQpTest, ARepeatedPacketIsAHole) {
+TEST_F(UcQpTest, ARepeatedPacketIsAGap) {
   PostReceive(1, 4096);
   Send(SendOpcode::kSend, 2 * kMtu);
   Deliver(0);
@@ -134,7 +134,7 @@ TEST_F(UcQpTest, WithoutAReceiveRequestTheMessageIsDropped) {
   EXPECT_EQ(counters().out_of_sequence, 0u);
 }
 
-TEST_F(UcQpTest, AWrongKeyDropsTheMessageAndTheQueuePairGoesOn) {
+TEST_F(UcQpTest, AWrongKeyDropsTheMessageOnly) {
   const Bytes before = Written(2 * kMtu);
   Write(SendOpcode::kWrite, 2 * kMtu, Key(region_.remote.value() ^ 1));
   DeliverAll();
@@ -185,7 +185,7 @@ TEST_F(UcQpTest, ASendWaitsForItsPagesInTheMiddle) {
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
 }
 
-TEST_F(UcQpTest, InlineBytesAreThoseOfTheTimeOfPosting) {
+TEST_F(UcQpTest, InlineDataIsCopiedAtThePost) {
   const Bytes posted = BytesAt(0, 64);
   PostSend({.flags = {.signaled = true, .inlined = true}}, {SgeOf(0, 64)});
   std::fill_n(arena_.data(), 64, std::byte{0});
@@ -217,12 +217,12 @@ TEST_F(UcQpTest, ALostCompletionOfASendEndsTheQueuePair) {
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
   packets_.clear();
   Send(SendOpcode::kSend, 8);
-  EXPECT_TRUE(packets_.empty()) << "it is flushed, and nothing tells so";
+  EXPECT_TRUE(packets_.empty()) << "the next send is flushed without a completion";
   EXPECT_EQ(SendStatuses().size(), send_cq_.capacity()) << "those before it are to be had";
   EXPECT_EQ(events_.size(), 2u) << "it is raised once";
 }
 
-TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
+TEST_F(UcQpTest, ADelayElementPausesTheSendQueue) {
   PostSend({.opcode = SendOpcode::kDelay, .operand = queue::DelayOperand{Microseconds(5)}}, {});
   Send(SendOpcode::kSend, 8);
   EXPECT_TRUE(packets_.empty());
@@ -245,7 +245,7 @@ TEST_F(UcQpTest, AMessageBeforeRtsRaisesOneEvent) {
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kCommunicationEstablished}));
 }
 
-TEST_F(UcQpTest, AReceiveBufferThatIsNotItsOwnEndsTheQueuePairAndNamesTheCheck) {
+TEST_F(UcQpTest, AReceiveBufferOfAnotherDomainEndsTheQueuePair) {
   const Sge stranger{AddressOf(0), 100, Key(0)};
   ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = {&stranger, 1}}).has_value());
   Send(SendOpcode::kSend, 8);
@@ -269,7 +269,7 @@ class UcRegistrationTest : public UcFixture {
   }
 };
 
-TEST_F(UcRegistrationTest, WhereItIsDisabledItFailsAsAnyOtherSend) {
+TEST_F(UcRegistrationTest, ADisabledRegistrationFailsLikeOtherSends) {
   Begin(Access::kRemote, RegistrationMode::kDisabled);
   const Key key = core_.regions.Reserve(pd_, 1, PageShift(12))->local;
   queue::SendWqe wqe{.id = WrId(1), .opcode = SendOpcode::kRegister};

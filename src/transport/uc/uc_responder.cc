@@ -9,12 +9,6 @@ namespace {
 using memory::AccessKind;
 using wire::Operation;
 
-// The sender of the same queue pair counts its tickets from the lower end.
-constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
-
-// Bounded, so that other queue pairs get to run in between.
-constexpr int kHeldAtOnce = 64;
-
 // Whether the error is on this side. A message that is longer than the receive request is not such
 // an error (IBA 9.9.3, class D): it is dropped, and the request serves the next message.
 bool IsOurs(NakReason reason) {
@@ -59,7 +53,7 @@ bool UcResponder::Serve(const wire::Packet& packet, Step& step) {
 }
 
 [[gnu::noinline]] bool UcResponder::ServeHeld(Step& step) {
-  for (int i = 0; i < kHeldAtOnce && !held_.empty() && !page_wait_; ++i) {
+  for (int i = 0; i < HeldPackets::kAtOnce && !held_.empty() && !page_wait_; ++i) {
     if (!Serve(held_.oldest(), step)) break;
     // After a failure all of them are dropped already.
     if (!failure_) DropOldest();
@@ -151,7 +145,7 @@ UcResponder::Outcome UcResponder::OutcomeOf(const Placement& placement, bool is_
 UcResponder::Outcome UcResponder::WaitForPages(const memory::Fault& fault, bool is_of_receive,
                                                Step& step) {
   if (fault.is_loss && losses_++ == kLossesMax) return Otherwise(is_of_receive);
-  page_wait_ = PageWait{FaultTicket(kTicketsOfReceiver | ++tickets_), is_of_receive};
+  page_wait_ = PageWait{FaultTicket(kReceiverTickets | ++tickets_), is_of_receive};
   step.outbox.RequestPages(
       {.qp = config_.local_qp, .ticket = page_wait_->ticket, .fault = fault, .is_urgent = true});
   return ResponderError::kPagesAbsent;

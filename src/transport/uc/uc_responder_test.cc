@@ -22,7 +22,7 @@ class UcResponderTest : public UcFixture {
   }
 };
 
-TEST_F(UcResponderTest, AMessageWaitsForItsPagesAndThoseBehindItWaitToo) {
+TEST_F(UcResponderTest, AMessageThatWaitsForPagesDelaysLaterOnes) {
   const Bytes before = Written(3 * kMtu);
   PostReceive(1, 4096);
   Evict(1);
@@ -58,7 +58,7 @@ TEST_F(UcResponderTest, AMessageMayWaitInItsMiddleAndAgain) {
   EXPECT_EQ(Received(2 * memory::kPage), BytesAt(0, 2 * memory::kPage));
 }
 
-TEST_F(UcResponderTest, OthersHaveTheirTurnBetweenManyThatWaited) {
+TEST_F(UcResponderTest, ARunServesABoundedNumberOfHeldPackets) {
   Evict(1);
   Write(SendOpcode::kWrite, 8);
   for (int i = 0; i < 100; ++i) DeliverAll();
@@ -68,7 +68,7 @@ TEST_F(UcResponderTest, OthersHaveTheirTurnBetweenManyThatWaited) {
   EXPECT_FALSE(RunOnce(*qp_));
 }
 
-TEST_F(UcResponderTest, WhatWaitsIsBounded) {
+TEST_F(UcResponderTest, HeldPacketsAreBounded) {
   Evict(1);
   Write(SendOpcode::kWrite, kMtu);
   const size_t fit = HeldPackets::kBytesMax / packets_[0].size();
@@ -81,7 +81,7 @@ TEST_F(UcResponderTest, WhatWaitsIsBounded) {
   EXPECT_EQ(Written(kMtu), BytesAt(0, kMtu));
 }
 
-TEST_F(UcResponderTest, PagesThatAreOnlyUnknownAreAskedForUrgently) {
+TEST_F(UcResponderTest, PagesThatMayBePresentAreRequestedUrgently) {
   PostReceive(1, 4096);
   Evict(1);
   Evict(kReceivePage);
@@ -93,7 +93,7 @@ TEST_F(UcResponderTest, PagesThatAreOnlyUnknownAreAskedForUrgently) {
   EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);
 }
 
-TEST_F(UcResponderTest, PagesOfAWriteThatCannotBeHadDropItAndNotTheNext) {
+TEST_F(UcResponderTest, UnavailablePagesOfAWriteDropItAndNotTheNext) {
   PostReceive(1, 4096);
   Evict(1);
   Write(SendOpcode::kWrite, 2 * kMtu);
@@ -108,7 +108,7 @@ TEST_F(UcResponderTest, PagesOfAWriteThatCannotBeHadDropItAndNotTheNext) {
   EXPECT_EQ(qp_->state(), QpState::kRts);
 }
 
-TEST_F(UcResponderTest, PagesThatAreLostAgainAndAgainDropTheMessage) {
+TEST_F(UcResponderTest, PagesThatAreLostTooOftenDropTheMessage) {
   arena_.Protect(1, PROT_NONE);
   Write(SendOpcode::kWrite, 8);
   DeliverAll();
@@ -122,7 +122,7 @@ TEST_F(UcResponderTest, PagesThatAreLostAgainAndAgainDropTheMessage) {
   arena_.Protect(1, PROT_READ | PROT_WRITE);
 }
 
-TEST_F(UcResponderTest, PagesOfAReceiveBufferThatCannotBeHadEndTheQueuePair) {
+TEST_F(UcResponderTest, UnavailablePagesOfAReceiveBufferEndTheQueuePair) {
   PostReceive(1, 4096);
   PostReceive(2, 4096);
   Evict(kReceivePage);
@@ -137,7 +137,7 @@ TEST_F(UcResponderTest, PagesOfAReceiveBufferThatCannotBeHadEndTheQueuePair) {
   EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
 }
 
-TEST_F(UcResponderTest, WhatWaitedIsNotServedAfterTheEnd) {
+TEST_F(UcResponderTest, HeldPacketsAreNotExecutedAfterAFailure) {
   const Bytes before = Written(8);
   Evict(1);
   Write(SendOpcode::kWrite, 8);

@@ -37,7 +37,7 @@ TEST_F(MulticastGroupsTest, MembersAreThoseAttached) {
   EXPECT_TRUE(MembersOf(kThird).empty());
 }
 
-TEST_F(MulticastGroupsTest, AttachingTwiceIsAttachingOnce) {
+TEST_F(MulticastGroupsTest, AttachingTwiceHasNoEffect) {
   EXPECT_TRUE(groups_.Attach(kGroup, QpNumber(7)).has_value());
   EXPECT_TRUE(groups_.Attach(kGroup, QpNumber(7)).has_value());
   EXPECT_EQ(MembersOf(kGroup).size(), 1u);
@@ -70,14 +70,14 @@ TEST_F(MulticastGroupsTest, LimitsHoldAndAreFreedAgain) {
   EXPECT_TRUE(groups_.Attach(kThird, QpNumber(1)).has_value());
 }
 
-TEST_F(MulticastGroupsTest, AGroupOfNoMembersCannotBe) {
+TEST_F(MulticastGroupsTest, AGroupLimitOfZeroMembersRefuses) {
   MulticastGroups none({.groups = 1, .members = 0});
   EXPECT_FALSE(none.Attach(kGroup, QpNumber(1)).has_value());
   EXPECT_EQ(none.group_count(), 0u);
   EXPECT_TRUE(none.IsConsistent());
 }
 
-TEST_F(MulticastGroupsTest, AttachedAnywhereIsAttached) {
+TEST_F(MulticastGroupsTest, IsAttachedIfInAnyGroup) {
   EXPECT_TRUE(groups_.Attach(kGroup, QpNumber(1)).has_value());
   EXPECT_TRUE(groups_.Attach(kIpv4Group, QpNumber(2)).has_value());
   EXPECT_TRUE(groups_.IsAttached(QpNumber(2)));

@@ -6,12 +6,6 @@
 namespace verbena::transport {
 namespace {
 
-// The sender of the same queue pair counts its tickets from the lower end.
-constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
-
-// Bounded, so that other queue pairs get to run in between.
-constexpr int kHeldAtOnce = 64;
-
 SenderConfig SenderConfigOf(const UdConfig& config) {
   return {.local_qp = config.local_qp,
           .p_key = config.p_key,
@@ -107,7 +101,7 @@ bool UdQp::WaitForPages(const memory::Fault& fault, Step& step) {
     FailReceive(CompletionStatus::kLocalProtectionError, step);
     return true;
   }
-  page_wait_ = FaultTicket(kTicketsOfReceiver | ++tickets_);
+  page_wait_ = FaultTicket(kReceiverTickets | ++tickets_);
   step.outbox.RequestPages(
       {.qp = config_.local_qp, .ticket = *page_wait_, .fault = fault, .is_urgent = true});
   return false;
@@ -119,7 +113,7 @@ bool UdQp::WaitForPages(const memory::Fault& fault, Step& step) {
 }
 
 [[gnu::noinline]] bool UdQp::ServeHeld(Step& step) {
-  for (int i = 0; i < kHeldAtOnce && TakesRequests(state()) && !held_.empty(); ++i) {
+  for (int i = 0; i < HeldPackets::kAtOnce && TakesRequests(state()) && !held_.empty(); ++i) {
     if (page_wait_ || !Serve(held_.oldest(), held_.oldest_origin(), step)) break;
     if (held_.empty()) break;  // a failed receive request has dropped them all
     held_.DropOldest();

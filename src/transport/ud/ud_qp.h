@@ -50,9 +50,9 @@ class UdQp {
   void BecomeReadyToReceive() { sends_.BecomeReadyToReceive(); }
   void BecomeReadyToSend(Psn first) { sends_.BecomeReadyToSend(first); }
   // RTS -> SQD: no new element is started, and those that were started are finished. Then an event
-  // is raised, if `tells`.
+  // is raised, if `notify`.
   bool is_draining() const { return sends_.is_draining(); }
-  void Drain(bool tells = true) { sends_.Drain(tells); }
+  void Drain(bool notify = true) { sends_.Drain(notify); }
   // SQD -> RTS; SQE -> RTS: the program has seen the error, and posts again.
   void ResumeSends() { sends_.Resume(); }
   // Any -> ERR. Elements that are posted, now or later, are flushed by the next Run.

@@ -63,7 +63,7 @@ class UdQpTest : public UnreliableFixture {
                        .hop_limit = 61};
 };
 
-TEST_F(UdQpTest, SendsOnePacketToWhomTheRequestNames) {
+TEST_F(UdQpTest, SendsOnePacketToTheDestinationOfTheRequest) {
   queue::SendWqe wqe = Wqe(1);
   wqe.opcode = SendOpcode::kSendWithImmediate;
   wqe.immediate = Immediate(42);
@@ -93,7 +93,7 @@ TEST_F(UdQpTest, CompletesOnlyWhenThePayloadHasLeft) {
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
 }
 
-TEST_F(UdQpTest, GoesOnWhenTheOutboxIsEmptyAgain) {
+TEST_F(UdQpTest, ContinuesWhenTheOutboxIsDrained) {
   for (uint64_t id = 0; id < 7; ++id) PostSend(Wqe(id), {SgeOf(id, 1)});
   EXPECT_TRUE(RunOnce(*qp_));
   EXPECT_EQ(packets_.size(), 4u);  // as many as the outbox holds
@@ -128,7 +128,7 @@ TEST_F(UdQpTest, AFailedSendStopsTheSendQueueOnly) {
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
 }
 
-TEST_F(UdQpTest, RefusesWhatItCannotSend) {
+TEST_F(UdQpTest, RefusesUnsupportedRequests) {
   handles_.Add(AddressHandleId(6), memory::PdId(pd_.value() + 1), kPath);
   queue::SendWqe unknown = Wqe(1), foreign = Wqe(2), far = Wqe(3), write = Wqe(4);
   std::get<Datagram>(unknown.operand).handle = AddressHandleId(99);
@@ -145,7 +145,7 @@ TEST_F(UdQpTest, RefusesWhatItCannotSend) {
   EXPECT_TRUE(packets_.empty());
 }
 
-TEST_F(UdQpTest, MemoryThatIsNotItsOwnIsAProtectionError) {
+TEST_F(UdQpTest, MemoryOfAnotherDomainIsAProtectionError) {
   PostSend(Wqe(1), {{AddressOf(0), 8, Key(region_.local.value() ^ 1)}});
   RunAll(*qp_);
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalProtectionError}));
@@ -165,7 +165,7 @@ TEST_F(UdQpTest, ASendWaitsForItsPages) {
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
 }
 
-TEST_F(UdQpTest, ASendWhosePagesCannotBeHadFails) {
+TEST_F(UdQpTest, ASendOfUnavailablePagesFails) {
   Evict(0);
   Send(Wqe(1), 8);
   ASSERT_EQ(requests_.size(), 1u);
@@ -174,7 +174,7 @@ TEST_F(UdQpTest, ASendWhosePagesCannotBeHadFails) {
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalProtectionError}));
 }
 
-TEST_F(UdQpTest, ReceivesBehindTheIpv4Header) {
+TEST_F(UdQpTest, ThePayloadFollowsTheIpv4Header) {
   queue::SendWqe wqe = Wqe(1);
   wqe.opcode = SendOpcode::kSendWithImmediate;
   wqe.immediate = Immediate(42);
@@ -204,7 +204,7 @@ TEST_F(UdQpTest, ReceivesBehindTheIpv4Header) {
   EXPECT_EQ(Bytes(bytes.begin() + 40, bytes.end()), BytesAt(0, 100));
 }
 
-TEST_F(UdQpTest, ReceivesBehindTheIpv6Header) {
+TEST_F(UdQpTest, ThePayloadFollowsTheIpv6Header) {
   origin_.source.bytes = {0xFD, 1};
   origin_.destination.bytes = {0xFF, 0x0E, 2};
   origin_.flow_label = 0xABCDE;
@@ -262,7 +262,7 @@ TEST_F(UdQpTest, DatagramsWaitForPagesInOrder) {
   EXPECT_EQ(qp_->counters().pages_absent, 0u);
 }
 
-TEST_F(UdQpTest, ADatagramThatWaitedTellsWhereItCameFrom) {
+TEST_F(UdQpTest, AHeldDatagramKeepsItsOrigin) {
   origin_.source.bytes = {0xFD, 1};
   origin_.destination.bytes = {0xFD, 2};
   Send(Wqe(1), 8);
@@ -281,7 +281,7 @@ TEST_F(UdQpTest, ADatagramThatWaitedTellsWhereItCameFrom) {
   EXPECT_EQ(qp_->counters().no_receive, 1u) << "the one behind it";
 }
 
-TEST_F(UdQpTest, WhatWaitsForPagesIsBounded) {
+TEST_F(UdQpTest, HeldDatagramsAreBounded) {
   Send(Wqe(1), kMtu);
   PostReceive(7, 1024);
   Evict(kReceivePage);
@@ -298,7 +298,7 @@ TEST_F(UdQpTest, WhatWaitsForPagesIsBounded) {
   EXPECT_EQ(qp_->counters().no_receive, fit - 1);
 }
 
-TEST_F(UdQpTest, WhatWaitsForPagesEndsWithTheQueuePair) {
+TEST_F(UdQpTest, HeldDatagramsAreDroppedWithTheQueuePair) {
   Send(Wqe(1), 8);
   PostReceive(7, 1024);
   Evict(kReceivePage);
@@ -312,7 +312,7 @@ TEST_F(UdQpTest, WhatWaitsForPagesEndsWithTheQueuePair) {
   EXPECT_TRUE(Poll(receive_cq_).empty());
 }
 
-TEST_F(UdQpTest, PagesThatAreOnlyUnknownAreAskedForUrgently) {
+TEST_F(UdQpTest, PagesThatMayBePresentAreRequestedUrgently) {
   // The header ends on one page, the data begins on the next.
   const std::vector sges = {SgeOf(3 * memory::kPage - kGrhSize, kGrhSize + 8)};
   ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());
@@ -326,7 +326,7 @@ TEST_F(UdQpTest, PagesThatAreOnlyUnknownAreAskedForUrgently) {
   EXPECT_EQ(BytesAt(3 * memory::kPage, 8), BytesAt(0, 8));
 }
 
-TEST_F(UdQpTest, PagesOfASendAreAskedForUrgently) {
+TEST_F(UdQpTest, PagesOfASendAreRequestedUrgently) {
   Evict(0);
   Send(Wqe(1), 8);
   RunWithResidentPages(*qp_);
@@ -337,7 +337,7 @@ TEST_F(UdQpTest, PagesOfASendAreAskedForUrgently) {
   EXPECT_EQ(Received(48)[40], BytesAt(0, 1)[0]);
 }
 
-TEST_F(UdQpTest, ADatagramThatWaitsBehindItsHeaderIsWritten) {
+TEST_F(UdQpTest, ADatagramWhosePayloadPageWaitsIsWritten) {
   const uint64_t start = 3 * memory::kPage - kGrhSize;
   const std::vector sges = {SgeOf(start, kGrhSize + 8)};
   ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());
@@ -351,7 +351,7 @@ TEST_F(UdQpTest, ADatagramThatWaitsBehindItsHeaderIsWritten) {
   EXPECT_EQ(BytesAt(3 * memory::kPage, 8), BytesAt(0, 8));
 }
 
-TEST_F(UdQpTest, ABufferThatIsNotItsOwnEndsTheQueuePair) {
+TEST_F(UdQpTest, ABufferOfAnotherDomainEndsTheQueuePair) {
   const std::vector sges = {Sge{AddressOf(0), 1024, Key(region_.local.value() ^ 1)}};
   ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());
   Send(Wqe(1), 8);
@@ -360,7 +360,7 @@ TEST_F(UdQpTest, ABufferThatIsNotItsOwnEndsTheQueuePair) {
   EXPECT_EQ(qp_->state(), QpState::kErr);
 }
 
-TEST_F(UdQpTest, ABufferWhosePagesCannotBeHadFails) {
+TEST_F(UdQpTest, ABufferOfUnavailablePagesFails) {
   Send(Wqe(1), 8);
   PostReceive(7, 1024);
   Evict(kReceivePage);
@@ -391,7 +391,7 @@ TEST_F(UdQpTest, ADatagramThatIsLongerThanTheReceiveIsDroppedAndTheReceiveStays)
   EXPECT_TRUE(events_.empty());
 }
 
-TEST_F(UdQpTest, OnASharedQueueTheReceiveStaysToo) {
+TEST_F(UdQpTest, ALongDatagramKeepsTheReceiveOfASharedQueue) {
   queue::SharedReceiveQueue shared(8, 4);
   Begin(ReceiveSource(shared, pd_));
   const std::vector sges = {SgeOf(kReceivePage * memory::kPage, 48)};
@@ -405,7 +405,7 @@ TEST_F(UdQpTest, OnASharedQueueTheReceiveStaysToo) {
   EXPECT_EQ(qp_->state(), QpState::kRts);
 }
 
-TEST_F(UdQpTest, WhatWasSentBeforeAFailureIsNotFlushed) {
+TEST_F(UdQpTest, RequestsSentBeforeAFailureAreNotFlushed) {
   PostSend(Wqe(1), {SgeOf(0, 8)});
   RunOnce(*qp_);
   PostSend(Wqe(2), {SgeOf(0, 8)});
@@ -432,7 +432,7 @@ TEST_F(UdQpTest, OnASharedQueueOnlyTheTakenRequestIsFlushed) {
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kLastWqeReached}));
 }
 
-TEST_F(UdQpTest, AReceiveOfASharedQueueIsOfTheQueuesDomain) {
+TEST_F(UdQpTest, AReceiveOfASharedQueueBelongsToTheQueuesDomain) {
   queue::SharedReceiveQueue shared(8, 4);
   const std::vector sges = {SgeOf(kReceivePage * memory::kPage, 1024)};
   ASSERT_TRUE(shared.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());

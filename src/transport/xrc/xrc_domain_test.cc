@@ -5,7 +5,7 @@
 namespace verbena::transport {
 namespace {
 
-TEST(XrcDomainTest, FindsWhatWasAddedAndNotRemoved) {
+TEST(XrcDomainTest, FindsAddedReceiversUntilTheyAreRemoved) {
   XrcDomain domain;
   EXPECT_EQ(domain.Find(SrqNumber(0)), nullptr);
   for (const uint32_t number : {7u, 0u, wire::kMax24, 3u}) {
@@ -23,7 +23,7 @@ TEST(XrcDomainTest, FindsWhatWasAddedAndNotRemoved) {
   EXPECT_TRUE(domain.empty());
 }
 
-TEST(XrcDomainDeathTest, ANumberIsGivenOnce) {
+TEST(XrcDomainDeathTest, ANumberIsUsedOnce) {
   XrcDomain domain;
   domain.Add({.number = SrqNumber(1)});
   EXPECT_DEATH(domain.Add({.number = SrqNumber(1)}), "");

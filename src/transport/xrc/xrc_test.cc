@@ -99,7 +99,7 @@ class XrcTest : public testing::Test {
   }
 
   // Delivers packets in both directions until there are none.
-  void Settle() {
+  void DeliverAll() {
     for (bool moved = true; moved;) {
       moved = Move(*send_qp_, here_, *receive_qp_, there_);
       moved |= Move(*receive_qp_, there_, *send_qp_, here_);
@@ -146,7 +146,7 @@ TEST_F(XrcTest, EachMessageGoesToTheReceiverThatItNames) {
   second_.PostReceive(22, 128);
   Post(SendOpcode::kSend, 6, 40);
   Post(SendOpcode::kSend, 5, 50);
-  Settle();
+  DeliverAll();
   const auto first = first_.Poll();
   const auto second = second_.Poll();
   ASSERT_EQ(first.size(), 1u);
@@ -162,44 +162,44 @@ TEST_F(XrcTest, EachMessageGoesToTheReceiverThatItNames) {
 
 TEST_F(XrcTest, AWriteOfManyPacketsAReadAndAnAtomicUseTheReceiversMemory) {
   Post(SendOpcode::kWrite, 5, 1000, first_.Remote(8));
-  Settle();
+  DeliverAll();
   EXPECT_EQ(LastStatus(), CompletionStatus::kSuccess);
   EXPECT_EQ(std::memcmp(first_.page.data() + 8, me_.page.data(), 1000), 0);
   std::memset(second_.page.data(), 0x5A, kPage);
   Post(SendOpcode::kRead, 6, 600, second_.Remote(0));
-  Settle();
+  DeliverAll();
   EXPECT_EQ(LastStatus(), CompletionStatus::kSuccess);
   EXPECT_EQ(me_.page[599], std::byte{0x5A});
   std::memset(second_.page.data() + 8 - second_.address() % 8, 0, 8);
   const uint64_t word = 8 - second_.address() % 8;
   Post(SendOpcode::kFetchAndAdd, 6, 8,
        queue::Atomic{.remote = second_.Remote(word), .compare_or_add = 3});
-  Settle();
+  DeliverAll();
   EXPECT_EQ(LastStatus(), CompletionStatus::kSuccess);
   EXPECT_EQ(second_.page[word], std::byte{3});
 }
 
-TEST_F(XrcTest, TheKeyOfOneReceiverIsNoGoodInAMessageForAnother) {
+TEST_F(XrcTest, AKeyOfAnotherReceiverIsRefused) {
   Post(SendOpcode::kWrite, 6, 8, first_.Remote(0));
-  Settle();
+  DeliverAll();
   EXPECT_EQ(LastStatus(), CompletionStatus::kRemoteAccessError);
   EXPECT_EQ(first_.page[0], std::byte{0});
 }
 
-TEST_F(XrcTest, AReceiverThatIsNotThereIsAnInvalidRequest) {
+TEST_F(XrcTest, AMissingReceiverIsAnInvalidRequest) {
   Post(SendOpcode::kSend, 7, 8);
-  Settle();
+  DeliverAll();
   EXPECT_EQ(LastStatus(), CompletionStatus::kRemoteInvalidRequest);
   EXPECT_EQ(receive_qp_->responder_failure()->reason, NakReason(ResponderError::kNoSuchReceiver));
 }
 
 TEST_F(XrcTest, AReceiverWithoutARequestIsNotReady) {
   Post(SendOpcode::kSend, 5, 8);
-  Settle();
+  DeliverAll();
   EXPECT_EQ(LastStatus(), CompletionStatus::kRnrRetryExceeded);
 }
 
-TEST_F(XrcTest, AReceiverThatLeavesEndsTheMessageThatIsForIt) {
+TEST_F(XrcTest, AReceiverThatLeavesFailsItsMessage) {
   first_.PostReceive(1, 0);
   Post(SendOpcode::kSend, 5, 64);
   // Absent pages keep its request taken.
@@ -214,9 +214,9 @@ TEST_F(XrcTest, AReceiverThatLeavesEndsTheMessageThatIsForIt) {
   EXPECT_TRUE(first_.Poll().empty());
 }
 
-TEST_F(XrcTest, WhatTheServiceDoesNotOfferFailsHere) {
+TEST_F(XrcTest, UnsupportedOperationsFailLocally) {
   Post(SendOpcode::kAtomicWrite, 5, 8, first_.Remote(0));
-  Settle();
+  DeliverAll();
   EXPECT_EQ(LastStatus(), CompletionStatus::kLocalQpOperationError);
 }
 

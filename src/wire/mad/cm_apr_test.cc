@@ -21,7 +21,7 @@ TEST(CmAprTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(), "30313233 3738393a 48020000");
 }
 
-TEST(CmAprTest, ComesBackAsItWasWritten) {
+TEST(CmAprTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmApr(random); });
 }
 
@@ -33,7 +33,7 @@ TEST(CmAprTest, RefusesMoreInformationThanThereIs) {
   EXPECT_EQ(CmApr::Parse(bytes), std::nullopt);
 }
 
-TEST(CmAprTest, SaysWhatItHolds) {
+TEST(CmAprTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()), "APR local id 0x30313233, remote id 0x3738393a, status 2");
 }
 

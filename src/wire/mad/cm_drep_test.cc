@@ -18,13 +18,13 @@ TEST(CmDrepTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(), "30313233 3738393a");
 }
 
-TEST(CmDrepTest, ComesBackAsItWasWritten) {
+TEST(CmDrepTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmDrep(random); });
 }
 
 TEST(CmDrepTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 0); }
 
-TEST(CmDrepTest, SaysWhatItHolds) {
+TEST(CmDrepTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()), "DREP local id 0x30313233, remote id 0x3738393a");
 }
 

@@ -19,13 +19,13 @@ TEST(CmDreqTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(), "30313233 3738393a 3e3f4000");
 }
 
-TEST(CmDreqTest, ComesBackAsItWasWritten) {
+TEST(CmDreqTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmDreq(random); });
 }
 
 TEST(CmDreqTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 8); }
 
-TEST(CmDreqTest, SaysWhatItHolds) {
+TEST(CmDreqTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()), "DREQ local id 0x30313233, remote id 0x3738393a, QP 0x3e3f40");
 }
 

@@ -33,13 +33,13 @@ TEST(CmLapTest, HasTheBytesOfTheSpecification) {
                      "00000000 00000001 fd000000 00000000 00000000 00000002 abcd0060 40215890");
 }
 
-TEST(CmLapTest, ComesBackAsItWasWritten) {
+TEST(CmLapTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmLap(random); });
 }
 
 TEST(CmLapTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 79); }
 
-TEST(CmLapTest, SaysWhatItHolds) {
+TEST(CmLapTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()), "LAP local id 0x30313233, remote id 0x3738393a, QP 0x3e3f40");
 }
 

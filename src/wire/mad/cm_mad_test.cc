@@ -56,7 +56,7 @@ TEST(CmMadTest, RefusesAMessageWithAReservedValue) {
   EXPECT_EQ(CmMad::Parse(bytes), std::nullopt);
 }
 
-TEST(CmMadTest, SaysWhatItHolds) {
+TEST(CmMadTest, HasATextForm) {
   EXPECT_EQ(ToString(CmMad{TransactionId(0xA), CmRtu{.local_comm_id = CommId(1)}}),
             "RTU local id 0x00000001, remote id 0x00000000, transaction 0x000000000000000a");
 }

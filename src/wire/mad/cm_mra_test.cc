@@ -20,7 +20,7 @@ TEST(CmMraTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(), "30313233 3738393a 40b8");
 }
 
-TEST(CmMraTest, ComesBackAsItWasWritten) {
+TEST(CmMraTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmMra(random); });
 }
 
@@ -32,7 +32,7 @@ TEST(CmMraTest, RefusesAReservedSubject) {
   EXPECT_EQ(CmMra::Parse(bytes), std::nullopt);
 }
 
-TEST(CmMraTest, SaysWhatItHolds) {
+TEST(CmMraTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()),
             "MRA local id 0x30313233, remote id 0x3738393a, of REP, service timeout 23");
 }

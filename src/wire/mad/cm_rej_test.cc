@@ -22,7 +22,7 @@ TEST(CmRejTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(), "30313233 3738393a 4090001c");
 }
 
-TEST(CmRejTest, ComesBackAsItWasWritten) {
+TEST(CmRejTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmRej(random); });
 }
 
@@ -40,7 +40,7 @@ TEST(CmRejTest, RefusesMoreInformationThanThereIs) {
   EXPECT_EQ(CmRej::Parse(bytes), std::nullopt);
 }
 
-TEST(CmRejTest, SaysWhatItHolds) {
+TEST(CmRejTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()),
             "REJ local id 0x30313233, remote id 0x3738393a, of REP, reason consumer reject");
 }

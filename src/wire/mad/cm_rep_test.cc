@@ -32,13 +32,13 @@ TEST(CmRepTest, HasTheBytesOfTheSpecification) {
                      "63646566");
 }
 
-TEST(CmRepTest, ComesBackAsItWasWritten) {
+TEST(CmRepTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmRep(random); });
 }
 
 TEST(CmRepTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 28); }
 
-TEST(CmRepTest, SaysWhatItHolds) {
+TEST(CmRepTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()),
             "REP local id 0x30313233, remote id 0x3738393a, QP 0x454647, PSN 0x515253");
 }

@@ -65,13 +65,13 @@ TEST(CmReqTest, HasTheBytesOfTheSpecification) {
                      "00000002 abcd1022 61416898");
 }
 
-TEST(CmReqTest, ComesBackAsItWasWritten) {
+TEST(CmReqTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmReq(random); });
 }
 
 TEST(CmReqTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 88); }
 
-TEST(CmReqTest, SaysWhatItHolds) {
+TEST(CmReqTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()),
             "REQ local id 0x30313233, service 0x3738393a3b3c3d3e, QP 0x545556, PSN 0x6e6f70");
 }

@@ -18,13 +18,13 @@ TEST(CmRtuTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(), "30313233 3738393a");
 }
 
-TEST(CmRtuTest, ComesBackAsItWasWritten) {
+TEST(CmRtuTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmRtu(random); });
 }
 
 TEST(CmRtuTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 0); }
 
-TEST(CmRtuTest, SaysWhatItHolds) {
+TEST(CmRtuTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()), "RTU local id 0x30313233, remote id 0x3738393a");
 }
 

@@ -23,7 +23,7 @@ TEST(CmSidrRepTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(), "30313233 03480000 3b3c3d00 41424344 45464748 4c4d4e4f");
 }
 
-TEST(CmSidrRepTest, ComesBackAsItWasWritten) {
+TEST(CmSidrRepTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmSidrRep(random); });
 }
 
@@ -35,7 +35,7 @@ TEST(CmSidrRepTest, RefusesMoreInformationThanThereIs) {
   EXPECT_EQ(CmSidrRep::Parse(bytes), std::nullopt);
 }
 
-TEST(CmSidrRepTest, SaysWhatItHolds) {
+TEST(CmSidrRepTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()), "SIDR_REP request 0x30313233, status 3, QP 0x3b3c3d");
 }
 

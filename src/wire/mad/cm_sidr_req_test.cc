@@ -19,13 +19,13 @@ TEST(CmSidrReqTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(), "30313233 37380000 3c3d3e3f 40414243");
 }
 
-TEST(CmSidrReqTest, ComesBackAsItWasWritten) {
+TEST(CmSidrReqTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmSidrReq(random); });
 }
 
 TEST(CmSidrReqTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 16); }
 
-TEST(CmSidrReqTest, SaysWhatItHolds) {
+TEST(CmSidrReqTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()), "SIDR_REQ request 0x30313233, service 0x3c3d3e3f40414243");
 }
 

@@ -59,7 +59,7 @@ TEST(IpCmTest, IgnoresReservedBits) {
   EXPECT_EQ(IpCmHeader::Parse(bytes), kIpv4);
 }
 
-TEST(IpCmTest, SaysWhatItHolds) {
+TEST(IpCmTest, HasATextForm) {
   EXPECT_EQ(ToString(kIpv4), "IP CM from 10.0.0.1 port 49443 to 10.0.0.2");
 }
 

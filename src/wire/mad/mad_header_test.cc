@@ -20,7 +20,7 @@ TEST(MadHeaderTest, HasTheBytesOfTheSpecification) {
   ExpectBytes(kExample, "01 07 02 03 1234 5678 0102030405060708 0010 0000 a0b0c0d0");
 }
 
-TEST(MadHeaderTest, ComesBackAsItWasWritten) {
+TEST(MadHeaderTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) {
     return MadHeader{.management_class = static_cast<uint8_t>(random.Next32()),
                      .class_version = static_cast<uint8_t>(random.Next32()),
@@ -45,7 +45,7 @@ TEST(MadHeaderTest, IgnoresReservedBits) {
   EXPECT_EQ(MadHeader::Parse(bytes), kExample);
 }
 
-TEST(MadHeaderTest, SaysWhatItHolds) {
+TEST(MadHeaderTest, HasATextForm) {
   EXPECT_EQ(ToString(kExample),
             "MAD class 0x07, method 0x03, attribute 0x0010, transaction 0x0102030405060708");
 }

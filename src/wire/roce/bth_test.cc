@@ -22,7 +22,7 @@ TEST(BthTest, HasTheBytesOfTheSpecification) {
   ExpectBytes(Bth{.migration_request = true, .fecn = true}, "00 40 ffff 80 000000 00 000000");
 }
 
-TEST(BthTest, ComesBackAsItWasWritten) {
+TEST(BthTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) {
     return Bth{.opcode = Opcode(static_cast<uint8_t>(random.Below(256))),
                .solicited_event = random.Chance(1, 2),
@@ -46,7 +46,7 @@ TEST(BthTest, RefusesOtherTransportVersions) {
   EXPECT_EQ(Bth::Parse(FromHex("0ab880014000001180fedcba")), std::nullopt);
 }
 
-TEST(BthTest, SaysWhatItHolds) {
+TEST(BthTest, HasATextForm) {
   EXPECT_EQ(ToString(kExample),
             "BTH RC RDMA WRITE Only, QP 0x000011, PSN 16702650, P_Key 0x8001, pad 3, ack request, "
             "solicited event, BECN");

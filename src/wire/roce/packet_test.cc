@@ -131,7 +131,7 @@ TEST(PacketTest, IsSealedWithAZeroPadAndTheIcrc) {
   EXPECT_EQ(packet->icrc(), IcrcOf(headers.bytes(), packet->covered()));
 }
 
-TEST(PacketTest, SaysWhatItHolds) {
+TEST(PacketTest, HasATextForm) {
   const OpcodeInfo& info = InfoOf(0x45);
   AllHeaders headers;
   headers.bth.opcode = info.opcode;

@@ -56,7 +56,7 @@ TEST(SyndromeTest, NeverPromisesMoreCreditsThanThereAre) {
   EXPECT_EQ(CreditCodeAtMost(UINT32_MAX), CreditCode(30));
 }
 
-TEST(SyndromeTest, SaysWhatItHolds) {
+TEST(SyndromeTest, HasATextForm) {
   EXPECT_EQ(ToString(Syndrome()), "ACK");
   EXPECT_EQ(ToString(Syndrome::Ack(CreditCode(7))), "ACK with 12 credits");
   EXPECT_EQ(ToString(Syndrome::RnrNak(RnrTimer(1))), "RNR NAK, wait 10 us");

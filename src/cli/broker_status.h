@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "host/ids.h"
+#include "host/operator_client.h"
+
+namespace verbena::cli {
+
+// What verbena broker status prints.
+[[nodiscard]] std::string ToTable(const host::BrokerStatus& status);
+[[nodiscard]] std::string ToJsonText(const host::BrokerStatus& status);
+
+// "0x1234" or "4660".
+[[nodiscard]] std::optional<host::RegionNumber> ParseRegion(const std::string& text);
+
+}  // namespace verbena::cli

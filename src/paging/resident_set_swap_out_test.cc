@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include "paging/resident_set.h"
+#include "tests/support/resident_set_fixture.h"
+
+namespace verbena::paging {
+namespace {
+
+class ResidentSetSwapOutTest : public ResidentSetFixture {
+ protected:
+  std::string SwapOut(uint64_t ticket, paging::Run run) {
+    now_ += Milliseconds(1);  // the time that a request may have its granule
+    resident_set_.SwapOut(Ticket(ticket), run, now_);
+    return Take();
+  }
+};
+
+TEST_F(ResidentSetSwapOutTest, WhatIsNotInMemoryHasLeft) {
+  EXPECT_EQ(SwapOut(1, {0, 8}), "swapped out #1 0+7");
+}
+
+TEST_F(ResidentSetSwapOutTest, ZerosAndCleanGranulesAreDroppedAtOnce) {
+  Read(3);
+  Read(4);
+  EXPECT_EQ(SwapOut(1, {2, 4}), "unmap 3+1 cpu; drop 3+1; swapped out #1 2+3");
+  EXPECT_EQ(StateOf(3), ResidentSet::State::kZero);
+  EXPECT_EQ(in_memory(), 0U);
+}
+
+TEST_F(ResidentSetSwapOutTest, MoreCleanGranulesThanWritesLeaveWithoutAnotherInput) {
+  for (uint32_t granule = 0; granule < 10; ++granule) Read(granule);
+  EXPECT_EQ(SwapOut(1, {0, 10}),
+            "unmap 0+3 cpu; drop 0+3; unmap 4+3 cpu; drop 4+3; unmap 8+1 cpu; drop 8+1; "
+            "swapped out #1 0+9");
+}
+
+// Four writes can be in flight.
+TEST_F(ResidentSetSwapOutTest, DirtyGranulesAreWrittenFirstAsManyAsTheStoreTakes) {
+  WriteAll(0, 6);
+  EXPECT_EQ(SwapOut(1, {0, 6}), "unmap 0+3 cpu; write 0+3");
+  EXPECT_EQ(WriteDone(1), "unmap 4 cpu; write 4") << "it leaves after its neighbour";
+  EXPECT_EQ(WriteDone(0), "drop 0+1; unmap 5 cpu; write 5");
+  EXPECT_EQ(WriteDone(2), "drop 2");
+  EXPECT_EQ(WriteDone(3), "drop 3");
+  EXPECT_EQ(WriteDone(4), "drop 4");
+  EXPECT_EQ(WriteDone(5), "drop 5; swapped out #1 0+5");
+  for (uint32_t granule = 0; granule < 6; ++granule) {
+    EXPECT_EQ(StateOf(granule), ResidentSet::State::kSwapped) << granule;
+  }
+}
+
+TEST_F(ResidentSetSwapOutTest, BothViewsAreUnmapped) {
+  PageIn(7, {0, 1}, Need::kWrite, View::kAdapter);
+  Write(0);
+  EXPECT_EQ(SwapOut(1, {0, 1}), "unmap 0 cpu; unmap 0 adapter; write 0");
+}
+
+TEST_F(ResidentSetSwapOutTest, WhatARequestBringsInLeavesAfterIt) {
+  WriteAll(0, 1);
+  SwapOut(1, {0, 1});
+  WriteDone(0);
+  EXPECT_EQ(Read(0), "read 0");
+  EXPECT_EQ(SwapOut(2, {0, 2}), "") << "a request waits for it";
+  EXPECT_EQ(ReadDone(0), "map 0 cpu; ready #0 0") << "it has its time with it";
+  EXPECT_EQ(resident_set_.next_time(), now_ + Milliseconds(1));
+  EXPECT_EQ(OnTime(Milliseconds(1)), "unmap 0 cpu; drop 0; swapped out #2 0+1");
+}
+
+TEST_F(ResidentSetSwapOutTest, ARequestThatComesMeanwhileIsServed) {
+  WriteAll(0, 2);
+  EXPECT_EQ(SwapOut(1, {0, 2}), "unmap 0+1 cpu; write 0+1");
+  EXPECT_EQ(Read(1), "map 1 cpu; ready #1 1");
+  EXPECT_EQ(WriteDone(1), "");
+  EXPECT_EQ(WriteDone(0), "drop 0");
+  EXPECT_EQ(OnTime(Milliseconds(1)), "unmap 1 cpu; drop 1; swapped out #1 0+1")
+      << "it leaves again when it is its turn";
+}
+
+TEST_F(ResidentSetSwapOutTest, AStoreThatTakesNothingEndsIt) {
+  WriteAll(0, 2);
+  EXPECT_EQ(SwapOut(1, {0, 2}), "unmap 0+1 cpu; write 0+1");
+  EXPECT_EQ(WriteDone(0), "drop 0");
+  EXPECT_EQ(WriteDone(1, WriteOutcome::kFull), "report store full; swapped out #1 0");
+  EXPECT_EQ(StateOf(1), ResidentSet::State::kDirty) << "nothing is lost";
+}
+
+TEST_F(ResidentSetSwapOutTest, TwoAtATimeEndEach) {
+  WriteAll(0, 2);
+  SwapOut(1, {0, 1});
+  SwapOut(2, {0, 2});
+  EXPECT_EQ(WriteDone(0), "drop 0; swapped out #1 0");
+  EXPECT_EQ(WriteDone(1), "drop 1; swapped out #2 0+1");
+}
+
+}  // namespace
+}  // namespace verbena::paging

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "adapter/control/adapter.h"
+#include "host/agent.h"
+#include "host/guest_memory.h"
+#include "verbena/error.h"
+#include "verbena/options.h"
+
+namespace verbena::verbs {
+
+// Makes an adapter's process a guest: the agent, and what it does to the memory of the adapter. See
+// docs/guests.md.
+//
+// Owned by the owner of the adapter, which outlives it. Threads: see Agent.
+class Guest {
+ public:
+  // Returns when the broker has granted memory.
+  [[nodiscard]] static ErrorOr<std::unique_ptr<Guest>> Attach(const Options& options,
+                                                              adapter::Adapter& adapter);
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+  ~Guest() = default;
+
+ private:
+  // The memory as the agent sees it. On the agent's thread.
+  class Memory final : public host::GuestMemory {
+   public:
+    explicit Memory(adapter::Adapter& adapter);
+
+    ErrorOr<void> SetBudget(uint64_t bytes) override { return control_.SetMemoryBudget(bytes); }
+    Use QueryUse() override;
+    std::vector<File> Files() override;
+    std::vector<Region> Regions() override;
+    void Quiesce(host::RegionNumber region, bool force) override;
+    void Resume(host::RegionNumber region) override;
+    [[nodiscard]] Time next_time() override { return control_.next_time(); }
+    [[nodiscard]] int event_fd() const override { return control_.event_fd(); }
+    std::vector<Event> TakeEvents() override;
+
+   private:
+    adapter::Adapter& adapter_;
+    adapter::GuestControl& control_;
+    std::map<uint32_t, FileDescriptor> files_;  // that were declared
+  };
+
+  explicit Guest(adapter::Adapter& adapter) : memory_(adapter) {}
+
+  Memory memory_;
+  std::unique_ptr<host::Agent> agent_;
+};
+
+}  // namespace verbena::verbs

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/check.h"
+#include "tests/support/verbs_world.h"
+#include "verbena/registration_cache.h"
+
+namespace verbena {
+
+// A reader with a connection of its own, over which it reads the memory of the other end.
+struct CacheTortureReader {
+  CacheTortureReader() { ConnectPair(a, qa, b, qb); }
+
+  uint64_t Read(const void* memory, size_t length) {
+    const CachedRegion region =
+        Good(cache.Acquire(memory, length, Access::kLocal | Access::kRemoteRead));
+    const RemoteAddress remote{reinterpret_cast<uintptr_t>(memory), region.r_key()};
+    CHECK(qa.Post(verbena::Read{.data = a.region.Local(0, 8), .remote = remote}).has_value());
+    CHECK(a.WaitStatus() == CompletionStatus::kSuccess);
+    uint64_t found = 0;
+    std::memcpy(&found, a.memory.data(), sizeof found);
+    return found;
+  }
+
+  VerbsNode a, b;
+  QueuePair qa = a.MakeQp(), qb = b.MakeQp();
+  RegistrationCache cache = Good(RegistrationCache::Create(BackendOf(b.domain)));
+};
+
+}  // namespace verbena
