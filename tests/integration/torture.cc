@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -63,11 +64,12 @@ int RunPeer(Shared& shared) {
 
 class Torture : public testing::Test {
  protected:
-  // Makes a queue pair for each request of the other process.
+  // Makes a queue pair for each request of the other process, and receives until that process has
+  // ended: its last message needs a receive, too.
   void Answer() {
     Receiver receiver(*victim_, *shared_, *pages_, Part::kFarReceives);
     QueuePair* qp = nullptr;
-    while (!shared_->is_over.load()) {
+    while (!has_peer_ended_.load()) {
       if (shared_->asked.load() == shared_->answered.load()) {
         if (qp != nullptr) receiver.Refill();
         while (receiver.Take(Microseconds(1))) {
@@ -130,6 +132,7 @@ class Torture : public testing::Test {
   std::unique_ptr<TestNode> victim_ =
       std::make_unique<TestNode>("127.0.0.1", 1 << 16, OptionsOf(*shared_));
   std::unique_ptr<Pages> pages_ = std::make_unique<Pages>(*shared_, *victim_);
+  std::atomic<bool> has_peer_ended_ = false;
 
  private:
   pid_t StartPeer() {
@@ -155,9 +158,11 @@ TEST_F(Torture, NoStaleByteNoCrashNoHang) {
   for (uint64_t i = 0; i < 3; ++i) threads.emplace_back([this, i] { Torment(i); });
   std::this_thread::sleep_for(std::chrono::seconds(settings.seconds));
   shared_->is_over.store(true);
-  for (std::thread& thread : threads) thread.join();
   int status = -1;
-  ASSERT_EQ(waitpid(child_, &status, 0), child_);
+  const pid_t ended = waitpid(child_, &status, 0);
+  has_peer_ended_.store(true);
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(ended, child_);
   EXPECT_EQ(status, 0) << "the other process";
   Print("requests of peers", shared_->remote);
   Print("receives", shared_->receives);
