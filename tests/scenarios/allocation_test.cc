@@ -111,9 +111,9 @@ class World {
       sides_[i].reserved = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
     }
     net_.SetLink([this](const Passing&) {
-      if (random_.Chance(weather_.loss, 1000)) return Fate::Drop();
-      return random_.Chance(weather_.duplication, 1000) ? Fate::Twice(Microseconds(3))
-                                                        : Fate::Pass();
+      if (random_.Chance(weather_.loss, 1000)) return LinkAction::Drop();
+      return random_.Chance(weather_.duplication, 1000) ? LinkAction::Twice(Microseconds(3))
+                                                        : LinkAction::Pass();
     });
     // Evicting pages keeps a list, and is not on the data path.
     for (RcNode* const node : {&node_a_, &node_b_}) {
@@ -136,7 +136,7 @@ class World {
       PostWindow(side);
       if (weather.registers) PostRegistration(side);
     }
-    CHECK(net_.RunToRest());
+    CHECK(net_.RunUntilIdle());
     for (Side& side : sides_) CHECK(Poll(side));
   }
 
@@ -147,7 +147,7 @@ class World {
     net_.PostReceive(*side.b, 1, {node_b_.Local(0, 64)});
     net_.Post(*side.a, WriteOf(1, RcNode::Remote(0, Key(1))), {node_a_.Local(0, 64)});
     net_.Post(*side.a, SendOf(2), {node_a_.Local(0, 64)});
-    CHECK(net_.RunToRest());
+    CHECK(net_.RunUntilIdle());
     CHECK(side.a->qp->state() == QpState::kErr && side.b->qp->state() == QpState::kErr);
   }
 

@@ -22,7 +22,7 @@ class DuplicateAtomicsTest : public PairTest, public testing::WithParamInterface
       if (const auto eth = passing.packet.Get<wire::AtomicAckEth>()) {
         answers_[passing.packet.bth().psn.value()].push_back(eth->original);
       }
-      return Fate::Twice(Nanoseconds(GetParam()));
+      return LinkAction::Twice(Nanoseconds(GetParam()));
     });
   }
 
@@ -51,7 +51,7 @@ TEST_P(DuplicateAtomicsTest, FetchAndAdd) {
   for (uint64_t id = 1; id <= kCount; ++id) {
     net_.Post(a(), FetchAddOf(id, node_b_.Remote(0), id), {node_a_.Local(id * 8, 8)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(a().Sent().size(), kCount);
   EXPECT_EQ(node_b_.WordAt(0), kCount * (kCount + 1) / 2);
   std::vector<uint64_t> partial_sums;
@@ -69,7 +69,7 @@ TEST_P(DuplicateAtomicsTest, CompareAndSwap) {
   for (uint64_t id = 1; id <= kCount; ++id) {
     net_.Post(a(), CompareSwapOf(id, node_b_.Remote(0), id - 1, id), {node_a_.Local(id * 8, 8)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(a().Sent().size(), kCount);
   EXPECT_EQ(node_b_.WordAt(0), kCount);
   for (uint64_t id = 1; id <= kCount; ++id) EXPECT_EQ(node_a_.WordAt(id * 8), id - 1);
@@ -83,7 +83,7 @@ TEST_P(DuplicateAtomicsTest, AtomicWriteDoesNotUndoWhatCameAfterIt) {
   net_.Post(a(), RequestOf(1, queue::SendOpcode::kAtomicWrite, node_b_.Remote(0)),
             {node_a_.Local(0, 8)});
   net_.Post(a(), FetchAddOf(2, node_b_.Remote(0), 1), {node_a_.Local(8, 8)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2});
   EXPECT_EQ(node_a_.WordAt(8), 77u);
   EXPECT_EQ(node_b_.WordAt(0), 78u);
@@ -98,14 +98,14 @@ TEST_F(PairTest, AnAtomicWhoseAnswersAreLostHappensOnce) {
   Connect();
   uint32_t lost = 0;
   net_.SetLink([&](const Passing& passing) {
-    if (passing.is_request() || ++lost > 5) return Fate::Pass();
-    return Fate::Drop();
+    if (passing.is_request() || ++lost > 5) return LinkAction::Pass();
+    return LinkAction::Drop();
   });
   node_b_.SetWord(0, 10);
   for (uint64_t id = 1; id <= 4; ++id) {
     net_.Post(a(), FetchAddOf(id, node_b_.Remote(0), 1), {node_a_.Local(id * 8, 8)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2, 3, 4});
   EXPECT_EQ(node_b_.WordAt(0), 14u);
   for (uint64_t id = 1; id <= 4; ++id) EXPECT_EQ(node_a_.WordAt(id * 8), 9 + id);

@@ -33,7 +33,7 @@ class WindowEndsInMidWriteTest : public PairTest, public testing::WithParamInter
         refusals_.push_back(*syndrome);
         refused_psn_ = passing.packet.bth().psn;
       }
-      return passing.is_request() && ++requests_ > 1 ? Fate::Hold() : Fate::Pass();
+      return passing.is_request() && ++requests_ > 1 ? LinkAction::Hold() : LinkAction::Pass();
     });
   }
 
@@ -58,7 +58,7 @@ TEST_P(WindowEndsInMidWriteTest, NothingArrivesFromThenOn) {
     ExpectSuccess(b().Sent(), {50});
   }
   net_.ReleaseHeld();
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
 
   EXPECT_EQ(node_b_.Read(kOffset, kMtu), node_a_.Read(0, kMtu));
   EXPECT_EQ(node_b_.Read(kOffset + kMtu, kLength - kMtu),
@@ -153,9 +153,9 @@ TEST_P(ReadAfterEndTest, AReadThatWasNotAnsweredYetIsRefused) {
   net_.SetLink([&](const Passing& passing) {
     CountPayloadAfterEnd(passing);
     if (const auto syndrome = SyndromeOf(passing)) refusal = syndrome;
-    return Fate::Pass();
+    return LinkAction::Pass();
   });
-  net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageFate::Hold(); });
+  net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageAction::Hold(); });
   const Key key = MakeKey();
   node_b_.Evict(kOffset / kPage);
   const Bytes before = node_a_.Read(0, kLength);
@@ -164,7 +164,7 @@ TEST_P(ReadAfterEndTest, AReadThatWasNotAnsweredYetIsRefused) {
   ASSERT_EQ(net_.held_requests().size(), 1u);
   EndKey(key);
   net_.AnswerHeld();
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(leaked_, 0u);
   EXPECT_EQ(node_a_.Read(0, kLength), before);
   EXPECT_EQ(refusal, wire::Syndrome::Nak(wire::NakCode::kRemoteAccessError));
@@ -182,7 +182,7 @@ TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
     net_.SetLink([&](const Passing& passing) {
       CountPayloadAfterEnd(passing);
       const bool is_answer = passing.Is(Operation::kReadResponse);
-      return is_answer && ++answers > arrive ? Fate::Drop() : Fate::Pass();
+      return is_answer && ++answers > arrive ? LinkAction::Drop() : LinkAction::Pass();
     });
     const Key key = MakeKey();
     const Bytes before = node_a_.Read(0, kLength);
@@ -190,7 +190,7 @@ TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
     net_.Post(a(), ReadOf(1, RcNode::Remote(kOffset, key)), {node_a_.Local(0, kLength)});
     net_.RunFor(Microseconds(50));
     EndKey(key);
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     EXPECT_EQ(leaked_, 0u);
     EXPECT_EQ(answers, 3u) << "the first time";
     const uint32_t arrived = arrive * kMtu;
@@ -205,7 +205,8 @@ TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
 TEST_P(ReadAfterEndTest, ALateDuplicateGetsNoBytes) {
   net_.SetLink([&](const Passing& passing) {
     CountPayloadAfterEnd(passing);
-    return passing.Is(Operation::kReadRequest) ? Fate::Twice(Milliseconds(1)) : Fate::Pass();
+    return passing.Is(Operation::kReadRequest) ? LinkAction::Twice(Milliseconds(1))
+                                               : LinkAction::Pass();
   });
   const Key key = MakeKey();
   net_.Post(a(), ReadOf(1, RcNode::Remote(kOffset, key)), {node_a_.Local(0, kLength)});
@@ -213,11 +214,11 @@ TEST_P(ReadAfterEndTest, ALateDuplicateGetsNoBytes) {
   net_.RunFor(Microseconds(50));
   ExpectSuccess(a().Sent(), {1});
   EndKey(key);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(leaked_, 0u);
   EXPECT_EQ(node_a_.Read(0, kLength), answer);
   net_.Post(a(), WriteOf(2, node_b_.Remote(0)), {node_a_.Local(0, 8)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {2});
   EXPECT_EQ(net_.EventsOf(b()), std::vector<AsyncEventType>{});
 }

@@ -35,7 +35,7 @@ class ErrorTest : public PairTest {
       if (const auto syndrome = SyndromeOf(passing); syndrome && !syndrome->is_ack()) {
         refusals_.push_back(*syndrome);
       }
-      return mangle_ ? mangle_(passing) : Fate::Pass();
+      return mangle_ ? mangle_(passing) : LinkAction::Pass();
     });
   }
 
@@ -92,7 +92,7 @@ class ErrorTest : public PairTest {
 
   RcSpec spec_a_;
   RcSpec spec_b_;
-  std::function<Fate(const Passing&)> mangle_;
+  std::function<LinkAction(const Passing&)> mangle_;
   uint32_t requests_ = 0;                 // packets that A has sent
   uint32_t first_requests_ = 0;           // and those that began its first message
   std::vector<wire::Syndrome> refusals_;  // of either side

@@ -56,7 +56,7 @@ class FaultStormTest : public testing::TestWithParam<Sides> {
       ++faults_;
       Time& free_at = free_at_[&end.node];
       free_at = std::max(free_at, net_.now()) + kFetch;
-      return PageFate{.after = free_at - net_.now()};
+      return PageAction{.after = free_at - net_.now()};
     });
   }
   static uint64_t PageOf(size_t i, uint64_t page) { return i * kPagesEach + page; }
@@ -98,7 +98,7 @@ TEST_P(FaultStormTest, NoTimerExpires) {
   if (GetParam().responder) node_b_.Evict(0, kConnections * kPagesEach);
   PostAll();
   const Time start = net_.now();
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(net_.timeouts(), 0u);
   // Each page is requested once, however many packets wait for it.
   const uint64_t sides = GetParam().requester && GetParam().responder ? 2 : 1;
@@ -132,7 +132,7 @@ TEST_P(DammingTest, AReadBehindAFaultingOneDoesNotWaitForATimer) {
   net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, 100)});
   net_.RunFor(Microseconds(GetParam().posted_after_us));
   net_.Post(a(), ReadOf(2, node_b_.Remote(kPage)), {node_a_.Local(kPage, 100)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto completions = a().Sent();
   ExpectSuccess(completions, {1, 2});
   EXPECT_EQ(net_.timeouts(), 0u);
@@ -164,10 +164,10 @@ class FloodTest : public PairTest {
   // Local page faults stop the timer of the requester, so it may be short.
   FloodTest() {
     Begin(kPending / 4);
-    net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageFate::Hold(); });
+    net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageAction::Hold(); });
     net_.SetLink([this](const Passing& passing) {
       ++(passing.is_request() ? requests_ : answers_);
-      return Fate::Pass();
+      return LinkAction::Pass();
     });
   }
 
@@ -191,7 +191,7 @@ class FloodTest : public PairTest {
     net_.SetPager({});
     net_.AnswerHeld();
     const Time start = net_.now();
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     const auto completions = a().Sent();
     ExpectSuccess(completions, ids);
     EXPECT_LT(WhenOf(completions.back()) - start, Microseconds(500)) << "at once";
@@ -262,12 +262,12 @@ class SlowPageTest : public PairTest, public testing::WithParamInterface<int> {
     spec.config.rnr_retry = static_cast<uint8_t>(GetParam());
     Connect(spec, spec);
     net_.SetPager([](const RcEnd&, const transport::PageRequest&) {
-      return PageFate{.after = Milliseconds(1'200)};
+      return PageAction{.after = Milliseconds(1'200)};
     });
     net_.SetLink([](const Passing& passing) {
       constexpr size_t kAckRequest = 8;  // the byte of the BTH, with the bit on top
       if (!passing.is_request()) passing.bytes[kAckRequest] &= std::byte{0x7f};
-      return Fate::Pass();
+      return LinkAction::Pass();
     });
     node_b_.Evict(0, 2);
   }
@@ -275,7 +275,7 @@ class SlowPageTest : public PairTest, public testing::WithParamInterface<int> {
 
 TEST_P(SlowPageTest, AWriteByAForeignPeerExhaustsNoRetries) {
   net_.Post(a(), WriteOf(1, node_b_.Remote(0)), {node_a_.Local(0, 4'096)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1});
   EXPECT_EQ(net_.timeouts(), 0u);
 }
@@ -292,16 +292,16 @@ class HeldReadTest : public PairTest {
     peer.config.retry_count = own.config.retry_count = 2;
     Connect(peer, own);
     net_.SetPager([pages_take](const RcEnd&, const transport::PageRequest&) {
-      return PageFate{.after = pages_take};
+      return PageAction{.after = pages_take};
     });
     net_.SetLink([this](const Passing& passing) {
       ++(passing.is_request() ? requests_ : answers_);
-      return Fate::Pass();
+      return LinkAction::Pass();
     });
   }
   void ReadAll() {
     net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, 4 * kPage)});
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     ExpectSuccess(a().Sent(), {1});
     EXPECT_EQ(node_a_.Read(0, 4 * kPage), node_b_.Read(0, 4 * kPage));
   }
@@ -339,7 +339,7 @@ TEST_F(HeldReadTest, ThePeerGetsNoticesForAMinuteAndThenGivesUp) {
   node_b_.Evict(0, 4);
   const Time start = net_.now();
   net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, 4 * kPage)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto completions = a().Sent();
   EXPECT_EQ(StatusesOf(completions), std::vector{CompletionStatus::kRetryExceeded});
   EXPECT_GT(WhenOf(completions.at(0)) - start, Seconds(60));

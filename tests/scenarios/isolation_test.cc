@@ -60,13 +60,13 @@ class Isolation {
       const bool is_bad = &end == bad_a_ || &end == bad_b_;
       faults_ += is_bad ? 1 : 0;
       const bool never = is_bad && trouble_ != Trouble::kPagesGoAtOnce;
-      return never ? PageFate::Hold() : PageFate{};
+      return never ? PageAction::Hold() : PageAction{};
     });
     net_.SetLink([this](const Passing& passing) {
       const bool is_bad = &passing.from == bad_a_;
       if (is_bad && trouble_ == Trouble::kPagesGoAtOnce) node_b_.Evict(kBadPage);
       bad_packets_ += is_bad ? 1 : 0;
-      return Fate::Pass();
+      return LinkAction::Pass();
     });
   }
 

@@ -115,7 +115,7 @@ TEST_P(BindErrorTest, IsABindError) {
                                .variant = *binding.variant,
                                .rights = binding.rights};
   net_.Post(a(), RequestOf(1, SendOpcode::kBindWindow, bind), {});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectRefused(CompletionStatus::kWindowBindError, GetParam().refusal);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
   EXPECT_EQ(b().qp->state(), QpState::kRts);
@@ -211,7 +211,7 @@ TEST_P(RegisterErrorTest, IsAnOperationError) {
   std::vector<uint64_t> pages;
   for (const memory::PhysicalAddress page : it.pages) pages.push_back(page.value());
   net_.Post(a(), {.wqe = RequestOf(1, SendOpcode::kRegister, registration), .pages = pages});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectRefused(CompletionStatus::kLocalQpOperationError, GetParam().refusal);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
   EXPECT_EQ(b().qp->state(), QpState::kRts);
@@ -228,7 +228,7 @@ TEST_F(ErrorTest, AnUnsupportedPageSizeIsAnOperationError) {
   for (const uint8_t shift : {uint8_t{11}, uint8_t{29}}) {
     const queue::RegistrationOperand registration{.key = key, .page_shift = shift};
     net_.Post(a(), RequestOf(1, SendOpcode::kRegister, registration), {});
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
     Begin();
   }

@@ -16,10 +16,10 @@ class LostLastAckTest : public PairTest, public testing::WithParamInterface<uint
     net_.SetLink([this](const Passing& passing) {
       if (passing.is_request()) {
         ++requests_;
-        return Fate::Pass();
+        return LinkAction::Pass();
       }
       ++answers_;
-      return answers_ <= GetParam() ? Fate::Drop() : Fate::Pass();
+      return answers_ <= GetParam() ? LinkAction::Drop() : LinkAction::Pass();
     });
   }
 
@@ -28,7 +28,7 @@ class LostLastAckTest : public PairTest, public testing::WithParamInterface<uint
 
   // Each loss is detected by one timeout, and costs one more request and one more response.
   void ExpectRepeats() {
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     ExpectSuccess(a().Sent(), {1});
     EXPECT_EQ(a().counters().timeouts, GetParam());
     EXPECT_EQ(requests_, GetParam() + 1);

@@ -32,7 +32,7 @@ class PsnWrapTest : public PairTest, public testing::WithParamInterface<Case> {
     spec.first_psn = Psn(wire::kMax24 + 1 - std::get<0>(GetParam()));
     Connect(spec, spec);
     net_.SetLink([this](const Passing&) {
-      return ++packets_ == std::get<1>(GetParam()) ? Fate::Drop() : Fate::Pass();
+      return ++packets_ == std::get<1>(GetParam()) ? LinkAction::Drop() : LinkAction::Pass();
     });
   }
 
@@ -44,7 +44,7 @@ TEST_P(PsnWrapTest, SendsArriveOnce) {
     net_.PostReceive(b(), id, {node_b_.Local((id + 8) * kPage, kPage)});
     net_.Post(a(), SendOf(id), {node_a_.Local(id * kPage, kLong)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2, 3});
   ExpectSuccess(b().Received(), {1, 2, 3});
   for (uint64_t id = 1; id <= 3; ++id) {
@@ -56,7 +56,7 @@ TEST_P(PsnWrapTest, WritesArrive) {
   for (uint64_t id = 1; id <= 3; ++id) {
     net_.Post(a(), WriteOf(id, node_b_.Remote(id * kPage)), {node_a_.Local(id * kPage, kLong)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2, 3});
   for (uint64_t id = 1; id <= 3; ++id) {
     EXPECT_EQ(node_b_.Read(id * kPage, kLong), node_a_.Read(id * kPage, kLong));
@@ -67,7 +67,7 @@ TEST_P(PsnWrapTest, ReadsAreAnswered) {
   for (uint64_t id = 1; id <= 3; ++id) {
     net_.Post(a(), ReadOf(id, node_b_.Remote(id * kPage)), {node_a_.Local(id * kPage, kLong)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2, 3});
   for (uint64_t id = 1; id <= 3; ++id) {
     EXPECT_EQ(node_a_.Read(id * kPage, kLong), node_b_.Read(id * kPage, kLong));
@@ -79,7 +79,7 @@ TEST_P(PsnWrapTest, AtomicsHappenOnce) {
   for (uint64_t id = 1; id <= 8; ++id) {
     net_.Post(a(), FetchAddOf(id, node_b_.Remote(0), 1), {node_a_.Local(id * 8, 8)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   std::vector<uint64_t> ids(8);
   std::iota(ids.begin(), ids.end(), 1);
   ExpectSuccess(a().Sent(), ids);

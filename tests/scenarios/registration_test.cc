@@ -52,7 +52,7 @@ TEST_F(RegistrationTest, TheNextRequestMaySendFromIt) {
   net_.PostReceive(b(), 11, {node_b_.Local(0, kPage)});
   PostRegistration(1, key_, queue::SendOpcode::kRegister);
   net_.Post(a(), SendOf(2), {InRegion(key_, kPage - 50, 100)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2});
   ExpectSuccess(b().Received(), {11});
   EXPECT_EQ(node_b_.Read(0, 50), node_a_.Read(6 * kPage - 50, 50));
@@ -62,7 +62,7 @@ TEST_F(RegistrationTest, TheNextRequestMaySendFromIt) {
 TEST_F(RegistrationTest, TheNextRequestMayReadIntoIt) {
   PostRegistration(1, key_, queue::SendOpcode::kRegister);
   net_.Post(a(), ReadOf(2, node_b_.Remote(0)), {InRegion(key_, kPage - 50, 100)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2});
   EXPECT_EQ(node_a_.Read(6 * kPage - 50, 50), node_b_.Read(0, 50));
   EXPECT_EQ(node_a_.Read(9 * kPage, 50), node_b_.Read(50, 50));
@@ -75,7 +75,7 @@ TEST_F(RegistrationTest, AnInvalidatedKeyIsRefusedAndItsNextVariantIsNot) {
   PostRegistration(3, next, queue::SendOpcode::kRegister);
   net_.Post(a(), WriteOf(4, node_b_.Remote(0)), {InRegion(next, 0, 10)});
   net_.Post(a(), WriteOf(5, node_b_.Remote(0)), {InRegion(key_, 0, 10)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto completions = a().Sent();
   EXPECT_EQ(IdsOf(completions), (std::vector<uint64_t>{1, 2, 3, 4, 5}));
   EXPECT_EQ(completions.at(3).status, CompletionStatus::kSuccess);
@@ -86,7 +86,7 @@ TEST_F(RegistrationTest, AnInvalidatedKeyIsRefusedAndItsNextVariantIsNot) {
 TEST_F(RegistrationTest, InAnticipatoryModeAFailureEndsTheConnection) {
   PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
   net_.Post(a(), WriteOf(2, node_b_.Remote(0)), {node_a_.Local(0, 10)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(StatusesOf(a().Sent()),
             (std::vector{CompletionStatus::kLocalQpOperationError, CompletionStatus::kFlushed}));
   EXPECT_EQ(a().qp->state(), QpState::kErr);
@@ -98,7 +98,7 @@ TEST_F(RegistrationTest, InAnticipatoryModeThePeersOutstandingRequestsGetANak) {
   uint32_t requests = 0;
   net_.SetLink([&](const Passing& passing) {
     const bool is_held = &passing.from == &b() && passing.is_request() && ++requests > 1;
-    return is_held ? Fate::Drop() : Fate::Pass();
+    return is_held ? LinkAction::Drop() : LinkAction::Pass();
   });
   net_.Post(b(), WriteOf(1, node_a_.Remote(0)), {node_b_.Local(0, 3'000)});
   net_.RunFor(Milliseconds(1));
@@ -113,7 +113,7 @@ TEST_F(RegistrationTest, InAnticipatoryModeThePeersOutstandingRequestsGetANak) {
 TEST_F(RegistrationTest, InAnticipatoryModeAReadOfThePeerIsAnsweredByAnError) {
   node_a_.Evict(0);
   net_.SetPager(
-      [](const RcEnd&, const transport::PageRequest&) { return PageFate{.after = Seconds(1)}; });
+      [](const RcEnd&, const transport::PageRequest&) { return PageAction{.after = Seconds(1)}; });
   net_.Post(b(), ReadOf(1, node_a_.Remote(0)), {node_b_.Local(0, 100)});
   net_.RunFor(Milliseconds(1));
   PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
@@ -127,7 +127,7 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   Begin(spec);
   PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
   net_.Post(a(), WriteOf(2, node_b_.Remote(0)), {node_a_.Local(0, 10)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(StatusesOf(a().Sent()),
             (std::vector{CompletionStatus::kLocalQpOperationError, CompletionStatus::kFlushed}));
   EXPECT_EQ(a().qp->state(), QpState::kSqd);
@@ -136,7 +136,7 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   // A thread that posts before it sees the failure relies on the registration.
   for (const uint64_t id : {uint64_t{8}, uint64_t{9}}) {
     net_.Post(a(), WriteOf(id, node_b_.Remote(0)), {node_a_.Local(0, 10)});
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kFlushed});
   }
   EXPECT_EQ(net_.EventsOf(a()).size(), 1u) << "the drain is reported once";
@@ -146,7 +146,7 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   a().qp->ResumeSends();
   PostRegistration(3, key_, queue::SendOpcode::kRegister);
   net_.Post(a(), WriteOf(4, node_b_.Remote(kPage)), {InRegion(key_, 0, 10)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(b().Sent(), {1});
   ExpectSuccess(a().Sent(), {3, 4});
 }
@@ -156,7 +156,7 @@ TEST_F(RegistrationTest, WhereItIsDisabledARegistrationIsAnOperationError) {
   spec.config.registration = RegistrationMode::kDisabled;
   Begin(spec);
   PostRegistration(1, key_, queue::SendOpcode::kRegister);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
   EXPECT_EQ(a().qp->state(), QpState::kErr);
 }
@@ -174,7 +174,7 @@ class RegisterAndSendTest : public RegistrationTest {
     net_.PostReceive(b(), 11, {node_b_.Local(kLetter, 64)});
     PostRegistration(1, key, queue::SendOpcode::kRegisterAndSend,
                      {node_a_.Local(kLetter, sizeof value)});
-    EXPECT_TRUE(net_.RunToRest());
+    EXPECT_TRUE(net_.RunUntilIdle());
     ExpectSuccess(a().Sent(), {1});
     const auto received = b().Received();
     ExpectSuccess(received, {11});
@@ -187,7 +187,7 @@ class RegisterAndSendTest : public RegistrationTest {
   void Answer(Key key) {
     net_.PostReceive(a(), 21, {node_a_.Local(kLetter, 64)});
     net_.Post(b(), SendInvalidateOf(3, key), {node_b_.Local(kLetter, 8)});
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     ExpectSuccess(b().Sent(), {3});
     const auto received = a().Received();
     ExpectSuccess(received, {21});
@@ -201,7 +201,7 @@ TEST_F(RegisterAndSendTest, ThePeerUsesTheKeyAndEndsIt) {
   ASSERT_EQ(key.value(), key_.value());
   net_.Post(b(), WriteOf(1, RemoteOf(key, kPage - 100)), {node_b_.Local(0, 200)});
   net_.Post(b(), ReadOf(2, RemoteOf(key, 0)), {node_b_.Local(kPage, 100)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(b().Sent(), {1, 2});
   EXPECT_EQ(node_a_.Read(6 * kPage - 100, 100), node_b_.Read(0, 100));
   EXPECT_EQ(node_a_.Read(9 * kPage, 100), node_b_.Read(100, 100));
@@ -210,7 +210,7 @@ TEST_F(RegisterAndSendTest, ThePeerUsesTheKeyAndEndsIt) {
   Answer(key);
   const Bytes before = node_a_.Read(5 * kPage, kPage);
   net_.Post(b(), WriteOf(4, RemoteOf(key, 0)), {node_b_.Local(0, 200)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(StatusesOf(b().Sent()), std::vector{CompletionStatus::kRemoteAccessError});
   EXPECT_EQ(node_a_.Read(5 * kPage, kPage), before) << "the key is dead";
   EXPECT_EQ(net_.EventsOf(a()), std::vector{AsyncEventType::kQpAccessError});
@@ -221,7 +221,7 @@ TEST_F(RegisterAndSendTest, TheKeyCanBeRegisteredAgain) {
   const Key next = Offer(NextOf(key_));
   EXPECT_NE(next.value(), key_.value());
   net_.Post(b(), WriteOf(1, RemoteOf(next, 0)), {node_b_.Local(0, 200)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(b().Sent(), {1});
   EXPECT_EQ(node_a_.Read(5 * kPage, 200), node_b_.Read(0, 200));
 }
@@ -229,7 +229,8 @@ TEST_F(RegisterAndSendTest, TheKeyCanBeRegisteredAgain) {
 // The registration is executed once, although the message is retransmitted.
 TEST_F(RegisterAndSendTest, ALostMessageDoesNotRegisterTwice) {
   uint32_t packets = 0;
-  net_.SetLink([&](const Passing&) { return ++packets <= 2 ? Fate::Drop() : Fate::Pass(); });
+  net_.SetLink(
+      [&](const Passing&) { return ++packets <= 2 ? LinkAction::Drop() : LinkAction::Pass(); });
   Answer(Offer(key_));
   EXPECT_EQ(a().counters().timeouts, 2u);
 }
@@ -238,11 +239,11 @@ TEST_F(RegisterAndSendTest, NothingIsSentWhenTheRegistrationFails) {
   bool was_sent = false;
   net_.SetLink([&](const Passing&) {
     was_sent = true;
-    return Fate::Pass();
+    return LinkAction::Pass();
   });
   PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegisterAndSend,
                    {node_a_.Local(kLetter, 4)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
   EXPECT_FALSE(was_sent);
 }

@@ -31,7 +31,7 @@ void RefusePages(ErrorTest& t) {
   t.Begin();
   t.node_a_.Evict(0);
   t.net_.SetPager(
-      [](const RcEnd&, const transport::PageRequest&) { return PageFate{.available = false}; });
+      [](const RcEnd&, const transport::PageRequest&) { return PageAction{.available = false}; });
 }
 
 // More elements than a packet can have are gathered at once, which touches the pages.
@@ -48,7 +48,7 @@ void ReadWithAnswer(ErrorTest& t, uint32_t length, void (*change)(const Passing&
   t.Begin();
   t.mangle_ = [change](const Passing& passing) {
     if (passing.Is(Operation::kReadResponse)) change(passing);
-    return Fate::Pass();
+    return LinkAction::Pass();
   };
   t.Post(ReadOf(1, t.node_b_.Remote(0)), length);
 }
@@ -145,7 +145,7 @@ const Row kRows[] = {
        t.mangle_ = [](const Passing& passing) {
          // The pad count excludes the last three bytes.
          if (passing.Is(Operation::kReadResponse)) passing.bytes[1] |= std::byte{3 << 4};
-         return Fate::Pass();
+         return LinkAction::Pass();
        };
        t.Read(t.node_b_.Remote(0));
      },
@@ -172,7 +172,7 @@ const Row kRows[] = {
          const size_t at = passing.packet.info().offset(wire::Extension::kAeth);
          const auto nak = wire::Syndrome::Nak(wire::NakCode::kInvalidRdRequest);
          if (passing.Is(Operation::kAcknowledge)) passing.bytes[at] = std::byte{nak.byte()};
-         return Fate::Pass();
+         return LinkAction::Pass();
        };
        t.Write(t.node_b_.Remote(0));
      },
@@ -180,14 +180,14 @@ const Row kRows[] = {
     {"NoResponse",
      [](ErrorTest& t) {
        t.Begin([](RcSpec& a, RcSpec&) { a.config.retry_count = 3; });
-       t.mangle_ = [](const Passing&) { return Fate::Drop(); };
+       t.mangle_ = [](const Passing&) { return LinkAction::Drop(); };
        t.Write(t.node_b_.Remote(0));
      },
      CompletionStatus::kRetryExceeded, 4},
     {"NoResponseAndNoRetryIsAllowed",
      [](ErrorTest& t) {
        t.Begin([](RcSpec& a, RcSpec&) { a.config.retry_count = 0; });
-       t.mangle_ = [](const Passing&) { return Fate::Drop(); };
+       t.mangle_ = [](const Passing&) { return LinkAction::Drop(); };
        t.Write(t.node_b_.Remote(0));
      },
      CompletionStatus::kRetryExceeded, 1},
@@ -206,7 +206,7 @@ TEST_P(RequesterErrorTest, EndsAsTheTableSays) {
   row.provoke(*this);
   net_.RunFor(Microseconds(1));
   net_.Post(a(), SendOf(2), {});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
 
   const auto sent = a().Sent();
   ASSERT_EQ(sent.size(), 2u);
@@ -228,7 +228,7 @@ TEST_F(ErrorTest, AFullSendCompletionQueueEndsTheConnection) {
   Begin([](RcSpec& a, RcSpec&) { a.completions = 1; });
   Write(node_b_.Remote(0));
   Write(node_b_.Remote(0));
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_TRUE(a().send_cq.overflowed());
   EXPECT_EQ(net_.EventsOf(a()), (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
   EXPECT_EQ(a().qp->state(), QpState::kErr);

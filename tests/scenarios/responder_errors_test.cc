@@ -86,7 +86,7 @@ void MakeOpcodeLast(ErrorTest& t) {
     const auto* const last =
         wire::FindOpcode(wire::Service::kRc, Operation::kSend, wire::Position::kLast);
     if (passing.is_request()) passing.bytes[0] = std::byte{last->opcode.value()};
-    return Fate::Pass();
+    return LinkAction::Pass();
   };
   t.Send();
 }
@@ -113,7 +113,7 @@ void RefusePages(ErrorTest& t) {
   t.Begin();
   t.node_b_.Evict(0, 4);
   t.net_.SetPager(
-      [](const RcEnd&, const transport::PageRequest&) { return PageFate{.available = false}; });
+      [](const RcEnd&, const transport::PageRequest&) { return PageAction{.available = false}; });
 }
 
 void TakeMemory(ErrorTest& t, uint64_t page) {
@@ -225,7 +225,9 @@ const Row kRows[] = {
     {"SequenceGap", ResponderError::kSequenceGap,
      [](ErrorTest& t) {
        t.Begin();
-       t.mangle_ = [&t](const Passing&) { return t.requests_ == 1 ? Fate::Drop() : Fate::Pass(); };
+       t.mangle_ = [&t](const Passing&) {
+         return t.requests_ == 1 ? LinkAction::Drop() : LinkAction::Pass();
+       };
        t.Write(t.node_b_.Remote(0));
        t.Write(t.node_b_.Remote(0));
      },
@@ -470,7 +472,7 @@ class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<
 TEST_P(ResponderErrorTest, EndsAsTheTableSays) {
   const Row& row = GetParam();
   row.provoke(*this);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
 
   ASSERT_EQ(refusals_.empty(), !row.outcome.answer);
   if (row.outcome.answer) {
