@@ -26,8 +26,8 @@ class DuplicateAtomicsTest : public PairTest, public testing::WithParamInterface
     });
   }
 
-  // The original value that each atomic returned, in order. Expects all responses to an atomic to
-  // be the same.
+  // The original value that each atomic returned, in order. Expects that all responses to an atomic
+  // are equal.
   std::vector<uint64_t> Answers() const {
     std::vector<uint64_t> firsts;
     for (const auto& [psn, values] : answers_) {
@@ -46,7 +46,7 @@ class DuplicateAtomicsTest : public PairTest, public testing::WithParamInterface
   std::map<uint32_t, std::vector<uint64_t>> answers_;  // by PSN
 };
 
-TEST_P(DuplicateAtomicsTest, FetchAndAdd) {
+TEST_P(DuplicateAtomicsTest, AFetchAndAddIsExecutedOnce) {
   node_b_.SetWord(0, 0);
   for (uint64_t id = 1; id <= kCount; ++id) {
     net_.Post(a(), FetchAddOf(id, node_b_.Remote(0), id), {node_a_.Local(id * 8, 8)});
@@ -63,8 +63,8 @@ TEST_P(DuplicateAtomicsTest, FetchAndAdd) {
   EXPECT_TRUE(SomethingWasAnsweredTwice());
 }
 
-TEST_P(DuplicateAtomicsTest, CompareAndSwap) {
-  // Each finds the value of the one before; if executed twice, it would find its own.
+TEST_P(DuplicateAtomicsTest, ACompareAndSwapIsExecutedOnce) {
+  // Each one finds the value of the one before; a second execution would find its own value.
   node_b_.SetWord(0, 0);
   for (uint64_t id = 1; id <= kCount; ++id) {
     net_.Post(a(), CompareSwapOf(id, node_b_.Remote(0), id - 1, id), {node_a_.Local(id * 8, 8)});
@@ -77,7 +77,7 @@ TEST_P(DuplicateAtomicsTest, CompareAndSwap) {
   EXPECT_TRUE(SomethingWasAnsweredTwice());
 }
 
-TEST_P(DuplicateAtomicsTest, AtomicWriteDoesNotUndoWhatCameAfterIt) {
+TEST_P(DuplicateAtomicsTest, ADuplicateAtomicWriteDoesNotOverwriteLaterOnes) {
   node_b_.SetWord(0, 0);
   node_a_.SetWord(0, 77);
   net_.Post(a(), RequestOf(1, queue::SendOpcode::kAtomicWrite, node_b_.Remote(0)),
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Apart, DuplicateAtomicsTest,
                          testing::Values(1, 4'000, 11'000, 40'000, 2'000'000));
 
 // The response that the requester waits for is lost five times.
-TEST_F(PairTest, AnAtomicWhoseAnswersAreLostHappensOnce) {
+TEST_F(PairTest, AnAtomicWhoseResponsesAreLostIsExecutedOnce) {
   Connect();
   uint32_t lost = 0;
   net_.SetLink([&](const Passing& passing) {

@@ -1,5 +1,5 @@
 // Memory that is registered by a work request: the next request may use it, the peer gets its key
-// in a message, and invalidates it with its last message.
+// in a message and invalidates it with a send.
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@ constexpr Access kRights = Access::kLocalRead | Access::kLocalWrite | Access::kR
 
 class RegistrationTest : public PairTest {
  protected:
-  static constexpr uint64_t kStart = 0x7000'0000;  // of the new region's addresses
+  static constexpr uint64_t kStart = 0x7000'0000;  // virtual address of the new region
   static constexpr uint64_t kLength = 2 * kPage;
 
   RegistrationTest() { Begin({}); }
@@ -25,7 +25,7 @@ class RegistrationTest : public PairTest {
     key_ = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
   }
 
-  // Pages 5 and 9 of A, in this order, as one region under `key`.
+  // Posts the registration of pages 5 and 9 of A, in this order, as one region with this key.
   void PostRegistration(uint64_t id, Key key, queue::SendOpcode opcode,
                         std::initializer_list<Sge> sges = {}) {
     const queue::RegistrationOperand registration{
@@ -82,7 +82,7 @@ TEST_F(RegistrationTest, AnInvalidatedKeyIsRefusedAndItsNextVariantIsNot) {
   EXPECT_EQ(completions.at(4).status, CompletionStatus::kLocalProtectionError);
 }
 
-// Row B3: the program chooses the consequence of a failed registration.
+// Row B3: the program chooses the effect of a failed registration.
 TEST_F(RegistrationTest, InAnticipatoryModeAFailureEndsTheConnection) {
   PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
   net_.Post(a(), WriteOf(2, node_b_.Remote(0)), {node_a_.Local(0, 10)});
@@ -92,9 +92,9 @@ TEST_F(RegistrationTest, InAnticipatoryModeAFailureEndsTheConnection) {
   EXPECT_EQ(a().qp->state(), QpState::kErr);
 }
 
-// RoCE has no Terminate; but outstanding requests of the peer get a response.
+// RoCE has no Terminate message, but outstanding requests of the peer get a NAK.
 TEST_F(RegistrationTest, InAnticipatoryModeThePeersOutstandingRequestsGetANak) {
-  // Of a message of three packets A gets the first.
+  // A receives only the first of three packets.
   uint32_t requests = 0;
   net_.SetLink([&](const Passing& passing) {
     const bool is_held = &passing.from == &b() && passing.is_request() && ++requests > 1;
@@ -107,10 +107,10 @@ TEST_F(RegistrationTest, InAnticipatoryModeThePeersOutstandingRequestsGetANak) {
   EXPECT_EQ(a().qp->state(), QpState::kErr);
   EXPECT_EQ(StatusesOf(b().Sent()), std::vector{CompletionStatus::kRemoteOperationError});
   EXPECT_EQ(net_.timeouts(), 0u);
-  EXPECT_TRUE(net_.EventsOf(a()).empty()) << "the completion of the registration tells";
+  EXPECT_TRUE(net_.EventsOf(a()).empty()) << "the completion of the registration reports it";
 }
 
-TEST_F(RegistrationTest, InAnticipatoryModeAReadOfThePeerIsAnsweredByAnError) {
+TEST_F(RegistrationTest, InAnticipatoryModeAReadOfThePeerGetsANak) {
   node_a_.Evict(0);
   net_.SetPager(
       [](const RcEnd&, const transport::PageRequest&) { return PageAction{.after = Seconds(1)}; });
@@ -121,7 +121,7 @@ TEST_F(RegistrationTest, InAnticipatoryModeAReadOfThePeerIsAnsweredByAnError) {
   EXPECT_EQ(StatusesOf(b().Sent()), std::vector{CompletionStatus::kRemoteOperationError});
 }
 
-TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
+TEST_F(RegistrationTest, InReactiveModeAFailureFlushesTheRequestsBehindIt) {
   RcSpec spec;
   spec.config.registration = RegistrationMode::kReactive;
   Begin(spec);
@@ -133,7 +133,7 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   EXPECT_EQ(a().qp->state(), QpState::kSqd);
   EXPECT_EQ(net_.EventsOf(a()), std::vector{AsyncEventType::kSendQueueDrained});
 
-  // A thread that posts before it sees the failure relies on the registration.
+  // A thread may post these before it polls the failure.
   for (const uint64_t id : {uint64_t{8}, uint64_t{9}}) {
     net_.Post(a(), WriteOf(id, node_b_.Remote(0)), {node_a_.Local(0, 10)});
     ASSERT_TRUE(net_.RunUntilIdle());
@@ -141,7 +141,7 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   }
   EXPECT_EQ(net_.EventsOf(a()).size(), 1u) << "the drain is reported once";
 
-  // The receive side goes on, and so does the send side after Resume.
+  // The receive side continues, and the send side continues after Resume.
   net_.Post(b(), WriteOf(1, node_a_.Remote(0)), {node_b_.Local(0, 10)});
   a().qp->ResumeSends();
   PostRegistration(3, key_, queue::SendOpcode::kRegister);
@@ -151,7 +151,7 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   ExpectSuccess(a().Sent(), {3, 4});
 }
 
-TEST_F(RegistrationTest, WhereItIsDisabledARegistrationIsAnOperationError) {
+TEST_F(RegistrationTest, ADisabledRegistrationIsAnOperationError) {
   RcSpec spec;
   spec.config.registration = RegistrationMode::kDisabled;
   Begin(spec);
@@ -165,28 +165,28 @@ TEST_F(RegistrationTest, WhereItIsDisabledARegistrationIsAnOperationError) {
 // with its reply.
 class RegisterAndSendTest : public RegistrationTest {
  protected:
-  static constexpr uint64_t kLetter = 15 * kPage;  // at both, for messages
+  static constexpr uint64_t kMessageBuffer = 15 * kPage;  // on both sides
 
-  // A's request, until B has the key.
-  Key Offer(Key key) {
+  // Posts A's request and returns the key that B receives.
+  Key SendKey(Key key) {
     const uint32_t value = key.value();
-    std::memcpy(node_a_.At(kLetter), &value, sizeof value);
-    net_.PostReceive(b(), 11, {node_b_.Local(kLetter, 64)});
+    std::memcpy(node_a_.At(kMessageBuffer), &value, sizeof value);
+    net_.PostReceive(b(), 11, {node_b_.Local(kMessageBuffer, 64)});
     PostRegistration(1, key, queue::SendOpcode::kRegisterAndSend,
-                     {node_a_.Local(kLetter, sizeof value)});
+                     {node_a_.Local(kMessageBuffer, sizeof value)});
     EXPECT_TRUE(net_.RunUntilIdle());
     ExpectSuccess(a().Sent(), {1});
     const auto received = b().Received();
     ExpectSuccess(received, {11});
     EXPECT_EQ(received.at(0).byte_count, sizeof value);
     uint32_t got = 0;
-    std::memcpy(&got, node_b_.At(kLetter), sizeof got);
+    std::memcpy(&got, node_b_.At(kMessageBuffer), sizeof got);
     return Key(got);
   }
-  // B's reply; A's completion reports that the key was invalidated.
+  // Posts B's reply. A's completion reports the invalidated key.
   void Answer(Key key) {
-    net_.PostReceive(a(), 21, {node_a_.Local(kLetter, 64)});
-    net_.Post(b(), SendInvalidateOf(3, key), {node_b_.Local(kLetter, 8)});
+    net_.PostReceive(a(), 21, {node_a_.Local(kMessageBuffer, 64)});
+    net_.Post(b(), SendInvalidateOf(3, key), {node_b_.Local(kMessageBuffer, 8)});
     ASSERT_TRUE(net_.RunUntilIdle());
     ExpectSuccess(b().Sent(), {3});
     const auto received = a().Received();
@@ -196,8 +196,8 @@ class RegisterAndSendTest : public RegistrationTest {
   }
 };
 
-TEST_F(RegisterAndSendTest, ThePeerUsesTheKeyAndEndsIt) {
-  const Key key = Offer(key_);
+TEST_F(RegisterAndSendTest, ThePeerUsesTheKeyAndInvalidatesIt) {
+  const Key key = SendKey(key_);
   ASSERT_EQ(key.value(), key_.value());
   net_.Post(b(), WriteOf(1, RemoteOf(key, kPage - 100)), {node_b_.Local(0, 200)});
   net_.Post(b(), ReadOf(2, RemoteOf(key, 0)), {node_b_.Local(kPage, 100)});
@@ -212,13 +212,13 @@ TEST_F(RegisterAndSendTest, ThePeerUsesTheKeyAndEndsIt) {
   net_.Post(b(), WriteOf(4, RemoteOf(key, 0)), {node_b_.Local(0, 200)});
   ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(StatusesOf(b().Sent()), std::vector{CompletionStatus::kRemoteAccessError});
-  EXPECT_EQ(node_a_.Read(5 * kPage, kPage), before) << "the key is dead";
+  EXPECT_EQ(node_a_.Read(5 * kPage, kPage), before) << "the key is invalid";
   EXPECT_EQ(net_.EventsOf(a()), std::vector{AsyncEventType::kQpAccessError});
 }
 
 TEST_F(RegisterAndSendTest, TheKeyCanBeRegisteredAgain) {
-  Answer(Offer(key_));
-  const Key next = Offer(NextOf(key_));
+  Answer(SendKey(key_));
+  const Key next = SendKey(NextOf(key_));
   EXPECT_NE(next.value(), key_.value());
   net_.Post(b(), WriteOf(1, RemoteOf(next, 0)), {node_b_.Local(0, 200)});
   ASSERT_TRUE(net_.RunUntilIdle());
@@ -231,7 +231,7 @@ TEST_F(RegisterAndSendTest, ALostMessageDoesNotRegisterTwice) {
   uint32_t packets = 0;
   net_.SetLink(
       [&](const Passing&) { return ++packets <= 2 ? LinkAction::Drop() : LinkAction::Pass(); });
-  Answer(Offer(key_));
+  Answer(SendKey(key_));
   EXPECT_EQ(a().counters().timeouts, 2u);
 }
 
@@ -242,7 +242,7 @@ TEST_F(RegisterAndSendTest, NothingIsSentWhenTheRegistrationFails) {
     return LinkAction::Pass();
   });
   PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegisterAndSend,
-                   {node_a_.Local(kLetter, 4)});
+                   {node_a_.Local(kMessageBuffer, 4)});
   ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
   EXPECT_FALSE(was_sent);

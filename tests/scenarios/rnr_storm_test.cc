@@ -1,4 +1,4 @@
-// Receivers without posted receives: all senders wait, and none gives up too early or too late.
+// Receivers without posted receives: all senders wait, and give up after exactly rnr_retry retries.
 // Once receives are posted, every message arrives exactly once.
 
 #include <algorithm>
@@ -23,13 +23,13 @@ class RnrTest : public PairTest {
     });
   }
 
-  std::vector<Time> sent_at_;  // each request packet
+  std::vector<Time> sent_at_;  // of each request packet
 };
 
 class RnrRetryTest : public RnrTest, public testing::WithParamInterface<uint8_t> {};
 
 // IBA 9.7.5.2.8: rnr_retry counts the retries, so the message is sent rnr_retry + 1 times.
-TEST_P(RnrRetryTest, GivesUpAfterExactlySoManyRetries) {
+TEST_P(RnrRetryTest, GivesUpAfterExactlyRnrRetryRetries) {
   Begin(GetParam(), Microseconds(100));
   net_.Post(a(), SendOf(1), {node_a_.Local(0, 100)});
   ASSERT_TRUE(net_.RunUntilIdle());
@@ -37,7 +37,7 @@ TEST_P(RnrRetryTest, GivesUpAfterExactlySoManyRetries) {
   EXPECT_EQ(sent_at_.size(), GetParam() + 1u);
   EXPECT_EQ(a().counters().rnr_naks, GetParam() + 1u);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
-  EXPECT_EQ(b().qp->state(), QpState::kRts) << "it is not its fault";
+  EXPECT_EQ(b().qp->state(), QpState::kRts) << "the responder stays connected";
 }
 
 TEST_P(RnrRetryTest, SucceedsWithTheLastRetry) {
@@ -79,9 +79,9 @@ TEST_F(RnrTest, SevenRetriesAreUnlimited) {
 
 class RnrTimerTest : public RnrTest, public testing::WithParamInterface<uint8_t> {};
 
-// IBA 9.7.5.2.8: the requester waits at least as long as the NAK says; Verbena waits exactly that
+// IBA 9.7.5.2.8: the requester waits at least for the time in the NAK. Verbena waits exactly that
 // long.
-TEST_P(RnrTimerTest, TheWaitIsAsLongAsTheResponderAsks) {
+TEST_P(RnrTimerTest, WaitsExactlyForTheTimeInTheNak) {
   const Duration wait = wire::DurationOf(wire::RnrTimer(GetParam()));
   Begin(3, wait);
   net_.Post(a(), SendOf(1), {node_a_.Local(0, 100)});
