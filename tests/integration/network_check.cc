@@ -2,7 +2,7 @@
 // `verbena ping`, and prints the results as JSON.
 //
 //   network_check check HOST PORT ROUNDS           all operations, on RC, UC and UD
-//   network_check load HOST PORT QPS SECONDS       all operations of RC at once
+//   network_check load HOST PORT QPS SECONDS       all operations of RC in parallel
 //   network_check idle HOST PORT QPS SECONDS       queue pairs that are used once and then idle
 //   network_check survive HOST PORT                reads "HOST PORT" lines of servers that will be
 //                                                  killed; prints the error of each; continues with
@@ -113,7 +113,7 @@ ErrorOr<void> Load(const Arguments& arguments) {
       cli::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::RequestFor(qps), kDepth);
   if (!client) return tl::unexpected(std::move(client.error()));
   Mixer mixer((*client)->endpoint(), qps);
-  // Measures memory only after a third of the time: at first every page is new.
+  // Measures memory after a third of the time, when most pages have been touched.
   const auto begin = Clock::now();
   const std::chrono::duration<double> time(std::stod(arguments[3]));
   uint64_t resident_early = 0;
@@ -167,13 +167,13 @@ ErrorOr<void> Idle(const Arguments& arguments) {
 }
 
 // A timeout of 17 ms and seven retries, for a short path.
-constexpr ConnectSettings kShortWay{.timeout = 12, .retry_count = 7};
+constexpr ConnectSettings kShortPath{.timeout = 12, .retry_count = 7};
 
 constexpr auto kKnocking = std::chrono::milliseconds(50);
 
-// Runs until the server, which the test kills, no longer answers. Returns the error.
+// Runs until the server, which the test kills, stops responding. Returns the error.
 ErrorOr<void> Outlive(const cli::Peer& peer, uint64_t seed) {
-  auto client = cli::Client::Join(peer, Mixer::RequestFor(8), kDepth, kShortWay);
+  auto client = cli::Client::Join(peer, Mixer::RequestFor(8), kDepth, kShortPath);
   if (!client) return tl::unexpected(std::move(client.error()));
   Say({{"connected", true}});
   Mixer mixer((*client)->endpoint(), seed);
@@ -182,7 +182,7 @@ ErrorOr<void> Outlive(const cli::Peer& peer, uint64_t seed) {
   while (done) {
     done = mixer.Poll();
     if (!done || Clock::now() < next_knock) continue;
-    done = mixer.Knock();
+    done = mixer.Probe();
     next_knock += kKnocking;
   }
   return done;
@@ -215,7 +215,7 @@ int Run(const std::string& mode, const Arguments& arguments) {
       {"check", {3, Check}}, {"load", {4, Load}}, {"idle", {4, Idle}}, {"survive", {2, Survive}}};
   const auto found = modes.find(mode);
   if (found == modes.end() || found->second.arguments != arguments.size()) {
-    std::fprintf(stderr, "usage: see the head of network_check.cc\n");
+    std::fprintf(stderr, "usage: see the comment at the top of network_check.cc\n");
     return 2;
   }
   const auto done = found->second.run(arguments);
