@@ -92,7 +92,7 @@ def must_stay_within(world: World, *program) -> None:
             output = must_succeed_both(pair, process)
             assert INVALID not in output, output
             assert counter(output, "regions under the memory budget") == 1, output
-            most = counter(output, "most bytes in memory under the budget")
+            most = counter(output, "peak resident bytes under the memory budget")
             assert BUDGET // 2 < most <= BUDGET, output
             assert counter(output, "pages written to swap") > 0, output
             assert BUDGET // 2 < peak <= BUDGET, f"{peak} bytes in memory\n{output}"
