@@ -214,12 +214,12 @@ def main() -> int:
     print("\nfaults")
     for part in arguments.part or PARTS:
         try:
-            said = compare_peers.run([build / "bin" / "fault_cost", part], SECONDS_MAX)
+            output = compare_peers.run([build / "bin" / "fault_cost", part], SECONDS_MAX)
         except compare_peers.Failure as failure:
             print(f"fault_cost: {failure}", file=sys.stderr)
             failed = True
             continue
-        results[part] = json.loads(said)
+        results[part] = json.loads(output)
         show(part, results[part])
     record.write(build / "bench" / "faults.json", results)
     return 1 if failed else 0

@@ -69,6 +69,17 @@ WORDS = [
     _name(*(part for word in ("Nobody", "Somebody", "Whoever", "Everybody")
             for part in (rf"\w{word}", rf"{word}\w")),
           instead="no thread, no waiter, kNone: the thing itself"),
+    _name("RunToRest", "RunTurns", "TurnOf", instead="run until idle, step"),
+    _name("BringPages", instead="page in"),
+    _name("KeyBook", "key_book", instead="key checker"),
+    _name("Judge", r"\bjudge", instead="checker, detector, check"),
+    _name("Vandal", r"\bvandal", instead="what it does: page remover"),
+    _name("NO_DOOR", "has_door", "OtherLife", "kNoLife", "run_and_tell", r"\bROOMS\b",
+          instead="userfaultfd, incarnation, run and print, subfolders"),
+    _prose("anew", instead="again"),
+    _prose("doors?", instead="the interface: the system call, the device file, the function"),
+    _prose("mood|of its own accord|sooner or later|in due course|less than nothing",
+           instead="the condition or the number"),
     _prose("nobody|somebody|whoever|everybody|anybody|one who|he|him|his",
            instead="the thing that acts: the poller, the caller, a peer, no thread"),
 ]

@@ -23,6 +23,13 @@ class CheckWords(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(len(self.found(name)), 1)
 
+    def test_reports_figurative_words(self):
+        for line in ("// The one door to the kernel.", "# registers it anew", "void RunToRest();",
+                     "class KeyBook;", "class Judge:", "judge(result)", "Vandal vandal(pages);",
+                     "// in due course", "has_door = True"):
+            with self.subTest(line):
+                self.assertEqual(len(self.found(line)), 1)
+
     def test_reports_persons_in_prose(self):
         for line in ("// Nobody waits.", "// whoever polls", "// as he likes", "# one who sends"):
             with self.subTest(line):
@@ -30,7 +37,8 @@ class CheckWords(unittest.TestCase):
 
     def test_accepts_words_of_the_field(self):
         for line in ("ProgressThread thread;", "// The poller waits.", "the history of this",
-                     "for instance", "bookkeeper_of", "// in flight"):
+                     "for instance", "bookkeeper_of", "// in flight", "// rings the doorbell",
+                     "// renewed", "prejudge"):
             with self.subTest(line):
                 self.assertEqual(self.found(line), [])
 

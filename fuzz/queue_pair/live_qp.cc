@@ -65,7 +65,7 @@ LiveQp::LiveQp(Choices& choices, bool prints)
   MakeQp();
   for (uint64_t left = choices_.Below(5); left > 0; --left) PostReceive();
   for (uint64_t left = choices_.Below(7); left > 0; --left) PostSend();
-  RunToRest();
+  RunUntilIdle();
   Check();
 }
 
@@ -141,7 +141,7 @@ void LiveQp::Step() {
       &LiveQp::ChangeWindow,  &LiveQp::Deregister,
   };
   (this->*kEvents[choices_.Below(std::size(kEvents))])();
-  RunToRest();
+  RunUntilIdle();
   Check();
 }
 
@@ -325,7 +325,7 @@ void LiveQp::Deregister() {
   exposed_->shadow().Close();
 }
 
-void LiveQp::RunToRest() {
+void LiveQp::RunUntilIdle() {
   int passes = 0;
   do {
     node_.Pass(polls_ ? &send_cq_ : nullptr);

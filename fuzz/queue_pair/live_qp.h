@@ -123,7 +123,7 @@ class LiveQp {
   void OnReceiveDone(const Completion& completion);
   void ClearWork();
 
-  void RunToRest();
+  void RunUntilIdle();
   void Check();
   [[nodiscard]] memory::Accessor who() const { return {node_.pd, qp_->number()}; }
 

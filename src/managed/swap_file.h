@@ -29,7 +29,7 @@ struct TransferEnd {
   int64_t result = 0;  // bytes moved, or an errno, negative
 };
 
-// The swap store's one door to the system: a file that is read and written without waiting. Tests
+// All system calls of the swap store: a file that is read and written without waiting. Tests
 // put a slow, failing, full or lying one in its place.
 //
 // Owned by the store. One thread at a time. Destruction waits for what is under way.

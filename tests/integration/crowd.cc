@@ -123,14 +123,14 @@ class Member {
   // Whether a datagram has arrived.
   bool HasReceived() {
     ibv_wc wc{};
-    bool hears = false;
+    bool has_received = false;
     while (ibv_poll_cq(cq_, 1, &wc) == 1) {
       Must(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
       if (wc.opcode != IBV_WC_RECV) continue;
-      hears = true;
+      has_received = true;
       PostReceive();
     }
-    return hears;
+    return has_received;
   }
 
  private:
@@ -156,12 +156,12 @@ class Member {
     attributes.qp_state = IBV_QPS_RTS;
     good = good && ibv_modify_qp(qp_, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0;
     Must(good, "ibv_modify_qp");
-    ibv_ah_attr way{};
-    way.is_global = 1;
-    way.port_num = 1;
-    way.grh.hop_limit = 64;
-    way.grh.sgid_index = FindLoopback(way.grh.dgid);
-    ah_ = ibv_create_ah(pd_, &way);
+    ibv_ah_attr path{};
+    path.is_global = 1;
+    path.port_num = 1;
+    path.grh.hop_limit = 64;
+    path.grh.sgid_index = FindLoopback(path.grh.dgid);
+    ah_ = ibv_create_ah(pd_, &path);
     Must(ah_ != nullptr, "ibv_create_ah");
   }
 
@@ -186,11 +186,11 @@ class Member {
 };
 
 template <class T>
-void Tell(int socket, const T& value) {
+void SendValue(int socket, const T& value) {
   Must(send(socket, &value, sizeof value, MSG_NOSIGNAL) == sizeof value, "the peer has ended");
 }
 template <class T>
-T Hear(int socket) {
+T ReceiveValue(int socket) {
   pollfd file{.fd = socket, .events = POLLIN, .revents = 0};
   T value{};
   Must(poll(&file, 1, kTimeoutMs) == 1, "the peer sends nothing");
@@ -207,14 +207,14 @@ bool IsReadable(int socket, int milliseconds) {
 int BeMember() {
   constexpr int kPeriodMs = 50;
   Member member;
-  Tell(kSocket, member.number());
-  const auto next = Hear<uint32_t>(kSocket);
-  bool has_heard = false;
+  SendValue(kSocket, member.number());
+  const auto next = ReceiveValue<uint32_t>(kSocket);
+  bool has_received = false;
   do {
     member.SendTo(next);
-    if (member.HasReceived() && !has_heard) {
-      Tell(kSocket, Measure());
-      has_heard = true;
+    if (member.HasReceived() && !has_received) {
+      SendValue(kSocket, Measure());
+      has_received = true;
     }
   } while (!IsReadable(kSocket, kPeriodMs));
   return 0;
@@ -274,11 +274,11 @@ int BeAll(const char* self, size_t count, uint64_t private_kib_max) {
   members.reserve(count);
   while (members.size() < count) members.push_back(StartMember(self));
   std::vector<uint32_t> numbers;
-  for (const Started& member : members) numbers.push_back(Hear<uint32_t>(member.socket));
+  for (const Started& member : members) numbers.push_back(ReceiveValue<uint32_t>(member.socket));
   std::printf("%zu processes have the device open after %.1f s\n", count, seconds_since(start));
-  for (size_t i = 0; i < count; ++i) Tell(members[i].socket, numbers[(i + 1) % count]);
+  for (size_t i = 0; i < count; ++i) SendValue(members[i].socket, numbers[(i + 1) % count]);
   std::vector<Figures> all;
-  for (const Started& member : members) all.push_back(Hear<Figures>(member.socket));
+  for (const Started& member : members) all.push_back(ReceiveValue<Figures>(member.socket));
   std::printf("all have received a datagram after %.1f s\n\n", seconds_since(start));
   for (const Started& member : members) close(member.socket);
   int failures = 0;

@@ -24,7 +24,7 @@ class Messenger {
  public:
   struct Result {
     uint64_t sent = 0;
-    uint64_t came_back = 0;
+    uint64_t echoed = 0;
   };
 
   static constexpr uint32_t kReceives = 16;
@@ -53,7 +53,7 @@ class Messenger {
     const uint64_t never = kUncounted + count;
     auto done = WaitFor(never, std::chrono::milliseconds(300));  // for late messages
     if (!done) return tl::unexpected(std::move(done.error()));
-    return Result{.sent = count, .came_back = Counted()};
+    return Result{.sent = count, .echoed = Counted()};
   }
 
  private:

@@ -73,10 +73,10 @@ def check(programs, places, rounds: int, lossy: bool, loses_all: bool = False) -
             for one in output[1:]:
                 least = one["sent"] // 4 if lossy else one["sent"]  # a message can have ten packets
                 least = 0 if loses_all else least
-                expect(one["came_back"] >= least, f"messages were lost: {one}")
+                expect(one["echoed"] >= least, f"messages were lost: {one}")
             print(f"  {host}: {output[0]['operations']} operations of RC with packets of "
                   f"{output[0]['mtu']} bytes; of {output[1]['sent']} messages came back "
-                  f"{output[1]['came_back']} on UC, {output[2]['came_back']} on UD", flush=True)
+                  f"{output[1]['echoed']} on UC, {output[2]['echoed']} on UD", flush=True)
 
 
 def test_loopback(programs, long):
@@ -184,7 +184,7 @@ def test_killed(programs, long):
     with server(LOOPBACK, programs) as (_, port), \
             Process(LOOPBACK, f"{programs}/network_check", "survive", "127.0.0.1",
                     port) as survivor:
-        noticed = {}
+        errors = {}
         for _ in range(count):
             with server(LOOPBACK, programs, "--once") as (victim, victim_port):
                 survivor.write_line(f"127.0.0.1 {victim_port}")
@@ -195,15 +195,15 @@ def test_killed(programs, long):
             if "connected" in output:
                 output = survivor.read_line(30)
             slowest = max(slowest, time.monotonic() - killed)
-            text = output["noticed"].split(" at ")[0].split(";")[0]
-            expect(text != "nothing", "the survivor noticed nothing")
-            noticed[text] = noticed.get(text, 0) + 1
-            expect(survivor.read_line(30)["went_on"], "the survivor did not go on")
+            text = output["error"].split(" at ")[0].split(";")[0]
+            expect(text != "none", "the survivor reported no error")
+            errors[text] = errors.get(text, 0) + 1
+            expect(survivor.read_line(30)["continues"], "another connection failed, too")
         survivor.popen.stdin.close()
         finish(survivor)
-    print(f"killed {count} times; noticed within {slowest:.2f} s: {noticed}")
-    expect(slowest < 5, "a kill was noticed too late")
-    expect(any("retries" in text for text in noticed), "no kill broke a connection")
+    print(f"killed {count} times; detected within {slowest:.2f} s: {errors}")
+    expect(slowest < 5, "a kill was detected too late")
+    expect(any("retries" in text for text in errors), "no kill broke a connection")
 
 
 def hostile_packet(draw: random.Random) -> bytes:

@@ -95,7 +95,7 @@ class Unreliable {
     epochs.CheckResult(status, Status::kLocalProtectionError, shared_.unreliable);
     const uint32_t after = epochs.now(0);
     if (status != Status::kSuccess && !Resumes(from)) return EndByReceive();
-    JudgePeerReceive(epochs, after);
+    CheckPeerReceive(epochs, after);
     return true;
   }
 
@@ -114,7 +114,7 @@ class Unreliable {
     adapter::PostReceive(peer_, qp, 1, peer_.Bytes(kPage, headroom_ + kStampBytes));
   }
 
-  void JudgePeerReceive(const PageEpochs& epochs, uint32_t after) {
+  void CheckPeerReceive(const PageEpochs& epochs, uint32_t after) {
     const auto completion = peer_.Wait(&peer_receives_, kTimeout);
     if (!completion) return;
     has_receive_ = false;

@@ -239,7 +239,7 @@ class PageRemover {
 
 TEST_F(GuardedCopyThreads, PagesAreUnmappedAndMappedDuringACopy) {
   const PagesForTest pages(2);
-  const PageRemover vandal(pages);
+  const PageRemover remover(pages);
   const std::vector<std::byte> source = PatternBytes(2 * kPage);
   size_t completed = 0, faulted = 0;
   for (size_t i = 0; i < 100'000 || completed < 100 || faulted < 100; ++i) {
@@ -262,7 +262,7 @@ TEST_F(GuardedCopyThreads, PagesAreUnmappedAndMappedDuringACopy) {
 
 TEST_F(GuardedCopyThreads, ManyThreadsFaultConcurrently) {
   const PagesForTest pages(2);
-  const PageRemover vandal(pages);
+  const PageRemover remover(pages);
   std::vector<std::thread> copiers;
   for (int t = 0; t < 4; ++t) {
     copiers.emplace_back([&pages] {

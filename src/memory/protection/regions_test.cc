@@ -339,10 +339,10 @@ TEST_F(RegionsTest, ANullRegionHasNoRemoteRights) {
       FailsWith(core_.regions.Register(spec, SharedBacking{keys->local}), MemoryError::kWrongType));
   // ...unless the region gets memory.
   spec.length = kPage;
-  const auto anew = core_.regions.Reregister(keys->local, spec, LinearBacking{});
-  ASSERT_TRUE(Succeeds(anew));
-  EXPECT_FALSE(EntryOf(anew->local).is_null);
-  EXPECT_TRUE(Succeeds(core_.regions.Deregister(anew->local)));
+  const auto reregistered = core_.regions.Reregister(keys->local, spec, LinearBacking{});
+  ASSERT_TRUE(Succeeds(reregistered));
+  EXPECT_FALSE(EntryOf(reregistered->local).is_null);
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(reregistered->local)));
 }
 
 }  // namespace

@@ -182,10 +182,10 @@ TEST_F(WindowsTest, OnlyItsOwnKeyAndDomainBindAWindow) {
   ExpectBindRefused(Key(1), Binding(kBase, 8), Refusal::kNoSuchKey);
   ExpectBindRefused(region_.local, Binding(kBase, 8), Refusal::kWrongType);
   ExpectBindRefused(Key(window.value() ^ 1), Binding(kBase, 8), Refusal::kStaleVariant);
-  const Accessor stranger{MakeDomain({}), me_.qp};
+  const Accessor other{MakeDomain({}), me_.qp};
   ExpectUnchanged([&] {
     EXPECT_TRUE(
-        FailsWith(core_.windows.Bind(window, Binding(kBase, 8), stranger), Refusal::kWrongDomain));
+        FailsWith(core_.windows.Bind(window, Binding(kBase, 8), other), Refusal::kWrongDomain));
   });
 }
 

@@ -261,7 +261,7 @@ TEST_F(ResponderPagesTest, TheRnrTimerGrowsWithTheTimeThatPagesHaveTaken) {
   Answers();
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
-  EXPECT_TRUE(OneAnswer().IsRnrNak(PsnAt(1), kNotReadyTimer)) << "another packet begins anew";
+  EXPECT_TRUE(OneAnswer().IsRnrNak(PsnAt(1), kNotReadyTimer)) << "of another packet";
 }
 
 TEST_F(ResponderPagesTest, ANakForAbsentPagesIsMarked) {
