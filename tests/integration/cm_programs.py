@@ -21,7 +21,7 @@ class CmCase:
     fixed_port: bool = False        # runs alone
     clients: int = 1                # in parallel
     server_ends: bool = True        # without being killed
-    ib_look: bool = False           # needs an InfiniBand device
+    needs_ib: bool = False           # needs an InfiniBand device
     quit: tuple[str, ...] = ()      # a command that ends the server
     can_lose: bool = False          # datagrams are lost when a socket overflows
 

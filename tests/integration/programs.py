@@ -13,7 +13,7 @@ class Case:
     expect: str = ""                   # a regular expression that must match the client's output
     checks: str = "exit codes"         # what the test checks, for the page
     port_option: str = "-p"
-    ib_look: bool = False              # needs an InfiniBand device
+    needs_ib: bool = False              # needs an InfiniBand device
     asks: tuple[str, ...] = field(default=())  # qperf: the test that the client requests
 
     @property
@@ -42,7 +42,7 @@ def perftest(test: str, *options: str, iterations: int = 20, rows: int = 1) -> C
 
 def qperf(test: str, *options: str) -> Case:
     return Case("qperf", options, ("-t", "1"), expect=rf"(?s){test}:.*=", port_option="-lp",
-                checks="exit codes; a result", ib_look=True, asks=(test,))
+                checks="exit codes; a result", needs_ib=True, asks=(test,))
 
 
 def pingpongs() -> list[Case]:

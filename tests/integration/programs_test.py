@@ -34,23 +34,23 @@ def report(client: Process, server: Process, codes) -> str:
 
 def run(bench: Bench, case: programs.Case, port: int) -> str:
     """Runs a case; returns an error text, or ""."""
-    look = {"VERBENA_LINK_LAYER": "ib"} if case.ib_look else {}
+    link_layer = {"VERBENA_LINK_LAYER": "ib"} if case.needs_ib else {}
     listen = (case.port_option, port)
     end = time.monotonic() + SECONDS_MAX
     server_command = ([case.program, *listen] if case.asks else
                       [case.program, *case.options, *case.fixed, *listen])
     client_command = ([case.program, "127.0.0.1", *listen, *case.fixed, *case.options, *case.asks]
                       if case.asks else [*server_command, "127.0.0.1"])
-    server = bench.start(server_command, **look)
+    server = bench.start(server_command, **link_layer)
     others = []
     try:
         if not wait_listening(port, server, SECONDS_MAX):
             return f"the server did not start:\n{server.output()}"
-        client = bench.start(client_command, **look)
+        client = bench.start(client_command, **link_layer)
         others.append(client)
         client_code = client.wait(end - time.monotonic())
         if case.asks:  # the server of qperf runs until it gets "quit"
-            others.append(bench.start([case.program, "127.0.0.1", *listen, "quit"], **look))
+            others.append(bench.start([case.program, "127.0.0.1", *listen, "quit"], **link_layer))
         codes = [client_code, server.wait(end - time.monotonic())]
         # The ping-pongs exit with 0 even if they print that bytes are wrong.
         if codes != [0, 0] or INVALID in server.output() + client.output():
