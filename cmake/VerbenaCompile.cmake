@@ -42,8 +42,8 @@ if(VERBENA_QUICK)
   verbena_compile_options(-w)
 endif()
 if(VERBENA_UNITY)
-  # A local name may also be a global one in another file of the unit. The release build, which
-  # compiles each file alone, has this warning.
+  # A local name may also be a global one in another file of the unit. `make lint` compiles each
+  # file alone and has this warning.
   verbena_compile_options(-Wno-shadow)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

@@ -1,6 +1,6 @@
 # Unity builds: several source files as one translation unit, which includes and instantiates
-# everything once and saves almost half of the build time. Only in builds for tests and the demo
-# (VERBENA_UNITY): the release and lint builds compile each file alone.
+# everything once and saves almost half of the build time. The debug build has none, so that a
+# changed file compiles soon, and neither has the lint build (VERBENA_UNITY).
 
 # Files per unit at most. Larger units would leave a processor idle, and recompile more after a
 # change.

@@ -7,11 +7,14 @@
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "tests/support/cm_end.h"
 
 namespace verbena::survival {
 
@@ -109,6 +112,17 @@ class World {
     EXPECT_NE(qp, nullptr);
     AtEnd([qp] { return ibv_destroy_qp(qp); });
     return qp;
+  }
+
+  testing::CmEnd& Cm() {
+    if (cm_ == nullptr) {
+      cm_ = std::make_unique<testing::CmEnd>();
+      AtEnd([this] {
+        cm_.reset();
+        return 0;
+      });
+    }
+    return *cm_;
   }
 
   // The object that the row's call creates and the row destroys.
@@ -222,6 +236,7 @@ class World {
   ibv_mr* mr_ = nullptr;
   ibv_srq* srq_ = nullptr;
   ibv_xrcd* xrcd_ = nullptr;
+  std::unique_ptr<testing::CmEnd> cm_;
   std::vector<std::function<int()>> ends_;
 };
 
