@@ -15,7 +15,7 @@ TEST_SUITES := release asan-ubsan tsan
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install missing packages; does nothing if there are none
+setup: ## install missing packages
 	@tools/setup.sh
 
 build: build-release ## build everything into build/
@@ -23,13 +23,13 @@ build: build-release ## build everything into build/
 test: $(TEST_SUITES:%=build-%) ## build and run every test: release, sanitizers, short fuzz runs
 	@python3 tools/run_tests.py $(TEST_SUITES)
 
-check: ## the inner loop: unit tests, the command, the checks of the tree; one quick build
+check: ## the inner loop: unit tests, the command and source checks, in one quick build
 	@tools/setup.sh check
 	@test -f build/quick/build.ninja || cmake --preset quick
 	@cmake --build --preset check
 	@python3 tools/check.py build/quick
 
-demo: ## a tour in three minutes: unmodified programs, their packets, memory; writes build/demo.html
+demo: ## run unmodified programs, show their packets and memory (3 minutes); writes build/demo.html
 	@tools/setup.sh demo
 	@test -f build/quick/build.ninja || cmake --preset quick
 	@cmake --build --preset demo
@@ -63,23 +63,23 @@ coverage: build-coverage ## line coverage of the unit tests, per folder
 fuzz: build-fuzz ## fuzz every target for FUZZ_SECONDS (60) seconds
 	@python3 tools/run_fuzz.py --seconds $(FUZZ_SECONDS)
 
-mutants: setup ## break the code on purpose and check that a test notices
+mutants: setup ## mutation testing: break one rule at a time and check that a test fails
 	@python3 tools/mutants.py
 
-deb: build-release ## make the Debian packages in build/: libverbena0, libverbena-dev, verbena
+deb: build-release ## build the Debian packages libverbena0, libverbena-dev and verbena in build/
 	@cd build && cpack -G DEB
 
 install: build-release ## install into PREFIX (/usr/local), below DESTDIR if that is set
 	@cmake --install build --prefix $(PREFIX)
 
-uninstall: ## remove what `make install` installed
+uninstall: ## remove the files of the last `make install`
 	@cmake --build build --target uninstall
 
 clean: ## remove build/
 	@rm -rf build
 
-# A build directory is configured once, and again only when the presets change; ninja itself notices
-# changed CMake files and new sources.
+# A build directory is configured again only when the presets change: ninja itself detects changed
+# CMake files and new sources.
 build-release: build/build.ninja
 	@cmake --build --preset release
 
@@ -92,5 +92,5 @@ build/build.ninja: CMakePresets.json | setup
 build/%/build.ninja: CMakePresets.json | setup
 	@cmake --preset $* && touch $@
 
-# Without this line make would treat the build.ninja files as intermediate files.
+# Keeps make from deleting the build.ninja files as intermediate files.
 .SECONDARY:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Connections by address beside those of TCP, measured in one run.
+"""Compares connections by address over Verbena with those over TCP, in one run.
 
   bench/cm.py [--build DIR] [--count N]      (part of make bench)
 
-Set-up time and connections a second: bin/cm_rate by `verbena run`, and over TCP. Latency and
-bandwidth of rsockets: Debian's rstream by `verbena run`, and with its own option for sockets. In
-turns, so that both meet the same neighbours; the best of each counts. On the loopback device of a
-namespace that has no other. Prints the ratios and whether the aim is met; writes
+Set-up time and connections per second: bin/cm_rate by `verbena run`, and over TCP. Latency and
+bandwidth of rsockets: Debian's rstream by `verbena run`, and with its own option for sockets. Runs
+alternate, so that both see the same background load; the best of each counts. They use the loopback
+device of a namespace of their own. Prints the ratios and whether the aim is met; writes
 build/bench/cm.json.
 """
 
@@ -32,7 +32,7 @@ PORT = 7471
 
 
 class Row(NamedTuple):
-    """Something that is measured over both."""
+    """A quantity that is measured over both transports."""
     name: str
     unit: str
     less_is_better: bool
@@ -48,16 +48,16 @@ STREAMS = {Row("rstream of 64 B", "us", True): ("-S", "64", "-C", "1", "-I", "40
 ROWS = (SETUP, RATE, *STREAMS)
 
 
-def figure_of(said: str, unit: str) -> float:
+def figure_of(output: str, unit: str) -> float:
     """From the last line of rstream: name bytes xfers iters total time Gb/sec usec/xfer."""
-    found = re.search(r"^custom\s.*s\s+([\d.]+)\s+([\d.]+)\s*$", said, re.MULTILINE)
+    found = re.search(r"^custom\s.*s\s+([\d.]+)\s+([\d.]+)\s*$", output, re.MULTILINE)
     if not found:
-        raise RuntimeError(f"rstream said: {said}")
+        raise RuntimeError(f"unexpected output of rstream: {output}")
     return float(found[2 if unit == "us" else 1])
 
 
 class Bench:
-    """Where the programs run, and the build that they run on."""
+    """Runs the programs in a network namespace, on one build."""
 
     def __init__(self, build: pathlib.Path, place, count: int):
         self.build, self.place, self.count = build, place, count
@@ -76,8 +76,9 @@ class Bench:
 
     def connect(self, transport: str) -> dict[Row, float]:
         how = "rdma" if transport == VERBENA else "tcp"
-        said = self.run(transport, self.build / "bin" / "cm_rate", how, self.place.ipv4, self.count)
-        setup, rate = said.split()[-2:]
+        output = self.run(transport, self.build / "bin" / "cm_rate", how, self.place.ipv4,
+                          self.count)
+        setup, rate = output.split()[-2:]
         return {SETUP: float(setup), RATE: float(rate)}
 
     def stream(self, transport: str, row: Row) -> float:
@@ -85,10 +86,10 @@ class Bench:
         server = subprocess.Popen(self.command(transport, *words, "-b", self.place.ipv4), cwd="/",
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            time.sleep(0.5)  # rstream does not say when it listens
-            said = self.run(transport, *words, "-s", self.place.ipv4)
+            time.sleep(0.5)  # rstream does not report when it listens
+            output = self.run(transport, *words, "-s", self.place.ipv4)
             server.wait(SECONDS_MAX)
-            return figure_of(said, row.unit)
+            return figure_of(output, row.unit)
         finally:
             server.kill()
             server.wait()
@@ -137,7 +138,7 @@ def main() -> int:
     build = arguments.build.resolve()
     with_streams = shutil.which("rstream") is not None
     if not with_streams:
-        print("rsockets: skipped, there is no rstream; it is in rdmacm-utils")
+        print("rsockets: skipped, rstream is not installed (package rdmacm-utils)")
     results = record.begin(build)
     with networks.lone_loopback() as place:
         results["loopback"] = measure(Bench(build, place, arguments.count), with_streams)

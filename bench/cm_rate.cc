@@ -1,10 +1,10 @@
-// How long it takes to connect, and how many connections a second that makes: by the connection
-// manager, or by TCP. A program like any other: linked with the system's librdmacm.
+// Measures connections of the connection manager, or of TCP: set-up time and connections per
+// second. Linked with the system's librdmacm, as other programs are.
 //
 //   cm_rate rdma|tcp ADDRESS COUNT      prints microseconds (median of the set-up) and cycles/s
 //
-// A cycle is connect, disconnect and clean up, one after the other. The set-up is what a client
-// waits for: from the first call until the connection is established.
+// A cycle is connect, disconnect and destroy; cycles do not overlap. The set-up lasts from the
+// first call of the client until the connection is established.
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -45,7 +45,7 @@ sockaddr_in Address(const char* text, uint16_t port) {
 
 sockaddr* Plain(sockaddr_in& address) { return reinterpret_cast<sockaddr*>(&address); }
 
-// Times of one client, one connection after the other.
+// Runs the cycles and prints the results.
 void Print(const std::function<Clock::duration()>& cycle, int count) {
   for (int i = 0; i < count / 10; ++i) cycle();
   std::vector<double> setups;
@@ -59,7 +59,7 @@ void Print(const std::function<Clock::duration()>& cycle, int count) {
   std::printf("%.2f %.0f\n", *middle, count / seconds);
 }
 
-// Runs `server` in a child, which writes its port number; then `client`, and ends the child.
+// Runs `server` in a child process, which writes its port number, then `client`; kills the child.
 template <class Server, class Client>
 int RunPair(const Server& server, const Client& client) {
   int ends[2];
@@ -71,7 +71,7 @@ int RunPair(const Server& server, const Client& client) {
     _exit(0);
   }
   uint16_t port = 0;
-  Check(read(ends[0], &port, sizeof port) == sizeof port, "the server's port");
+  Check(read(ends[0], &port, sizeof port) == sizeof port, "reading the server's port");
   client(port);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
@@ -105,7 +105,7 @@ Clock::duration TcpCycle(sockaddr_in address) {
   const int connected = socket(AF_INET, SOCK_STREAM, 0);
   Check(connect(connected, Plain(address), sizeof address) == 0, "connect");
   const auto setup = Clock::now() - begin;
-  // As a disconnect is answered, so is the end of the stream.
+  // Waits for the peer's end of stream, because a disconnect of RDMA is a round trip, too.
   shutdown(connected, SHUT_WR);
   char none = 0;
   Check(read(connected, &none, 1) == 0, "the end of the stream");

@@ -1,28 +1,28 @@
 #!/usr/bin/env python3
-"""What rstream prints is read right, and aims are met where they are."""
+"""cm.py parses the output of rstream and compares ratios with aims."""
 
 import unittest
 
 import cm
 
-SAID = """\
+OUTPUT = """\
 name      bytes   xfers   iters   total       time     Gb/sec    usec/xfer
 custom    64      1       2k      250k        1.44s      0.25     360.33
 """
 
 
 class CmTest(unittest.TestCase):
-    def test_latency_and_bandwidth_are_the_last_columns(self):
-        self.assertEqual(cm.figure_of(SAID, "us"), 360.33)
-        self.assertEqual(cm.figure_of(SAID, "Gb/s"), 0.25)
+    def test_reads_latency_and_bandwidth_from_the_last_columns(self):
+        self.assertEqual(cm.figure_of(OUTPUT, "us"), 360.33)
+        self.assertEqual(cm.figure_of(OUTPUT, "Gb/s"), 0.25)
         with self.assertRaises(RuntimeError):
             cm.figure_of("rstream: Connection refused\n", "us")
 
-    def test_the_best_counts(self):
+    def test_takes_the_best_run(self):
         self.assertEqual(cm.best(cm.SETUP, [3.0, 2.0]), 2.0)
         self.assertEqual(cm.best(cm.RATE, [3.0, 2.0]), 3.0)
 
-    def test_the_aim_of_the_set_up(self):
+    def test_compares_the_set_up_time_with_its_aim(self):
         self.assertTrue(cm.is_met(cm.SETUP, 3.0))
         self.assertFalse(cm.is_met(cm.SETUP, 3.1))
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Verbena beside others who move bytes over the same network, measured in one run.
+"""Compares Verbena with other programs on the same network, in one run.
 
   bench/compare_peers.py [--build DIR] [--minutes M]      (part of make bench)
 
 On the loopback device and, as root, on a veth pair between two namespaces: qperf, libfabric's
 fi_pingpong, a bare UDP ping-pong (udp_floor), verbena bench, and Debian's perftest on Verbena.
-Prints ratios, each beside its aim, how things grow, and system calls; writes
-build/bench/peers.json, from which bench/plot.py draws. Both ends of what polls have a processor
-each: on the same one they would only wait for each other. The scheduler places the others as it
-likes. All ends within M minutes: what takes too long fails and is named; repetitions for which no
-time is left are left out.
+Prints ratios with their aims, curves and system calls; writes build/bench/peers.json, from which
+bench/plot.py draws. Each end of a polling program has a processor of its own: on the same one they
+would only wait for each other. The scheduler places the other programs. Ends within M minutes: a
+program that takes too long is reported as failed, and repetitions beyond the time are skipped.
 """
 
 import argparse
@@ -37,14 +36,14 @@ QPS = (1, 4, 16, 64, 256)
 DEPTHS = (1, 4, 16, 64, 256)
 RUNS = 3
 START_SECONDS = 10
-SECONDS = 0.5  # of a measurement that is compared
-SECONDS_OF_POINT = 0.2  # of a curve
+SECONDS = 0.5  # of a measurement
+SECONDS_OF_POINT = 0.2  # of a point of a curve
 UNITS = {"ns": 1e-3, "us": 1, "ms": 1e3, "sec": 1e6,
          "bytes": 2 ** -20, "KB": 1e3 / 2 ** 20, "MB": 1e6 / 2 ** 20, "GB": 1e9 / 2 ** 20}
 
 
 class Failure(Exception):
-    """Why something could not be measured."""
+    """The reason why a measurement failed."""
 
 
 class Deadline:
@@ -84,14 +83,14 @@ def background(place, *words, output=subprocess.DEVNULL):
         process.wait(10)
 
 
-def qperf_figure(said: str) -> float:
+def qperf_figure(output: str) -> float:
     """In us, or MiB/s."""
-    value, unit = re.search(r"=\s+([\d.,]+) (\w+)", said).groups()
+    value, unit = re.search(r"=\s+([\d.,]+) (\w+)", output).groups()
     return float(value.replace(",", "")) * UNITS[unit]
 
 
 def strace_counts(table: str) -> dict[str, int]:
-    """From `strace -c`: calls that did something, and those that failed, by name."""
+    """From `strace -c`: successful and failed calls, by name."""
     counts = {}
     for line in table.splitlines():
         columns = line.split()
@@ -104,7 +103,7 @@ def strace_counts(table: str) -> dict[str, int]:
 
 
 class Peers:
-    """Everything that is measured between two places."""
+    """The measurements between two network namespaces."""
 
     def __init__(self, build, there, here, deadline):
         cpus = sorted(os.sched_getaffinity(0))
@@ -125,7 +124,7 @@ class Peers:
 
     @contextlib.contextmanager
     def listening(self, port: int, *words, output=subprocess.DEVNULL):
-        """A server for one client. No other program listens on its port."""
+        """Starts a server for one client, and waits until it listens on the port."""
         with background(self.there, *words, output=output) as process:
             end = time.monotonic() + START_SECONDS
             while not is_listening(port, process.pid):
@@ -138,11 +137,11 @@ class Peers:
         return run(place.command(*words), max(1.0, min(timeout, self.deadline.left())))
 
     def try_ask(self, place, *words, timeout: float) -> str | None:
-        """None, and says why, if there is no answer."""
+        """As ask, but prints a failure and returns None."""
         try:
             return self.ask(place, *words, timeout=timeout)
         except Failure as failure:
-            print(f"left out: {failure}", file=sys.stderr)
+            print(f"skipped: {failure}", file=sys.stderr)
             return None
 
     def qperf(self, test: str, size: str) -> float:
@@ -150,17 +149,17 @@ class Peers:
                                      size, self.host, test))
 
     def fi_pingpong(self, provider: str, endpoint: str) -> float | None:
-        """Half a round trip of 64 bytes, in us. None where it does not come to an end: its
-        datagrams get lost on busy machines, and it waits for them for ever."""
+        """Half a round trip of 64 bytes, in us. None if it does not end: on busy machines its
+        datagrams get lost, and it waits for them forever."""
         if provider in self.broken:
             return None
         options = ["-p", provider, "-e", endpoint, "-I", 2000, "-S", 64]
         with background(self.there, "fi_pingpong", *options):
-            said = self.try_ask(self.here, "fi_pingpong", *options, self.host, timeout=6)
-        if said is None:
+            output = self.try_ask(self.here, "fi_pingpong", *options, self.host, timeout=6)
+        if output is None:
             self.broken.add(provider)
             return None
-        return float(said.split("\n")[1].split()[6])
+        return float(output.split("\n")[1].split()[6])
 
     def floor(self, round_trips: int = 20000) -> dict:
         program = self.programs / "udp_floor"
@@ -176,7 +175,7 @@ class Peers:
         return json.loads(self.ask(self.poller_here, *self.bench_line("-t", seconds, *options)))
 
     def system_calls(self, count: int, *options) -> dict[str, int]:
-        """Of the client, by strace: it counts those of every thread."""
+        """System calls of all threads of the client, counted by strace."""
         with tempfile.NamedTemporaryFile() as trace:
             os.chmod(trace.name, 0o666)
             self.ask(self.poller_here, "strace", "-f", "-c", "-o", trace.name,
@@ -203,8 +202,8 @@ def measure(peers: Peers) -> dict[str, float | None]:
 
 
 def compare(peers: Peers, until: float, measure_once=measure) -> dict[str, float | None]:
-    """The best of some runs that take steps, so that all meet the same neighbours. No run is begun
-    after that part of the time."""
+    """The best of several rounds, so that all programs see the same background load. No round
+    starts after this part of the time."""
     runs = [measure_once(peers)]
     while len(runs) < RUNS and not peers.deadline.has_passed(until):
         runs.append(measure_once(peers))
@@ -217,7 +216,7 @@ def compare(peers: Peers, until: float, measure_once=measure) -> dict[str, float
 
 
 def ratios(found: dict) -> list[tuple[str, float, str, bool]]:
-    """What, how much, the aim, whether it is met."""
+    """Name, value, aim, and whether the aim is met."""
     latency = found["verbena, write of 64 bytes, us"] / found["bare UDP, round trip, us"]
     bandwidth = found["verbena, writes of 1 MiB, MiB/s"] / found["qperf tcp_bw, MiB/s"]
     rate = (found["verbena, writes of 64 bytes per second"]
@@ -240,8 +239,8 @@ def growth(peers: Peers) -> dict[str, list]:
 
 
 def calls_per(peers: Peers, counts: tuple[int, int], per: int, *options) -> dict[str, float]:
-    """What `per` more requests cost: the difference of two runs, so that the start is not counted.
-    A tenth of the requests is warm-up, and counts."""
+    """System calls of `per` more requests: the difference of two runs, which excludes start-up. A
+    tenth of the requests is warm-up, and included."""
     few, many = counts
     first, second = (peers.system_calls(count, *options) for count in counts)
     difference = {name: (calls - first.get(name, 0)) * per / ((many - few) * 1.1)
@@ -252,7 +251,7 @@ def calls_per(peers: Peers, counts: tuple[int, int], per: int, *options) -> dict
 def show_figures(title: str, found: dict) -> None:
     print(f"\n{title}")
     for name, value in found.items():
-        print(f"  {name:45} " + (f"{value:12,.2f}" if value is not None else "    left out"),
+        print(f"  {name:45} " + (f"{value:12,.2f}" if value is not None else "     skipped"),
               flush=True)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What other programs print is read right, and a drawing is one."""
+"""compare_peers.py parses the output of other programs, and plot.py draws every point."""
 
 import time
 import unittest
@@ -41,19 +41,19 @@ t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]\x20
 
 
 class PerftestTest(unittest.TestCase):
-    def test_a_figure_is_found_by_its_heading(self):
+    def test_finds_a_figure_by_its_column_heading(self):
         self.assertEqual(perftest.figure(IB_WRITE_BW, "BW average[MB/sec]"), 484.63)
         self.assertEqual(perftest.figure(IB_WRITE_BW, "MsgRate[Mpps]"), 0.000485)
         self.assertEqual(perftest.figure(IB_SEND_LAT, "t_typical[usec]"), 6.42)
         self.assertEqual(perftest.figure(IB_SEND_LAT, "99.9% percentile[usec]"), 4040.40)
 
-    def test_each_ratio_has_its_own_two_figures(self):
+    def test_each_ratio_divides_its_two_figures(self):
         names = {name for pair in perftest.COMPARED.values() for name in pair}
         found = dict.fromkeys(names, 1.0) | {perftest.READ_BW: 300.0, perftest.TCP_BW: 400.0}
         self.assertEqual(perftest.ratios(found)["bandwidth of ib_read_bw / TCP"], 0.75)
         self.assertEqual(perftest.ratios(found)["latency of ib_send_lat / UDP"], 1.0)
 
-    def test_what_did_not_come_to_an_end_is_not_compared(self):
+    def test_unfinished_measurements_have_no_ratio(self):
         names = {name for pair in perftest.COMPARED.values() for name in pair}
         found = dict.fromkeys(names, 1.0) | {perftest.WRITE_LAT: None}
         self.assertNotIn("latency of ib_write_lat / TCP", perftest.ratios(found))
@@ -61,14 +61,14 @@ class PerftestTest(unittest.TestCase):
 
 
 class ComparePeersTest(unittest.TestCase):
-    def test_figures_of_qperf_have_units(self):
-        said = "tcp_bw:\n    bw  =  {}\n"
-        self.assertAlmostEqual(compare_peers.qperf_figure(said.format("1.048576 GB/sec")), 1000)
-        self.assertAlmostEqual(compare_peers.qperf_figure(said.format("52.4288 MB/sec")), 50)
-        self.assertAlmostEqual(compare_peers.qperf_figure(said.format("950 ns")), 0.95)
-        self.assertAlmostEqual(compare_peers.qperf_figure(said.format("7.5 us")), 7.5)
+    def test_converts_the_units_of_qperf(self):
+        output = "tcp_bw:\n    bw  =  {}\n"
+        self.assertAlmostEqual(compare_peers.qperf_figure(output.format("1.048576 GB/sec")), 1000)
+        self.assertAlmostEqual(compare_peers.qperf_figure(output.format("52.4288 MB/sec")), 50)
+        self.assertAlmostEqual(compare_peers.qperf_figure(output.format("950 ns")), 0.95)
+        self.assertAlmostEqual(compare_peers.qperf_figure(output.format("7.5 us")), 7.5)
 
-    def test_calls_without_result_are_counted_separately(self):
+    def test_counts_failed_system_calls_separately(self):
         self.assertEqual(compare_peers.strace_counts(STRACE),
                          {"recvmsg": 10, "recvmsg, in vain": 90,
                           "sendmsg": 31, "sendmsg, in vain": 0})
@@ -78,13 +78,13 @@ class ComparePeersTest(unittest.TestCase):
         worse = FOUND | {"verbena, write of 64 bytes, us": 10.1}
         self.assertFalse(compare_peers.ratios(worse)[0][3])
 
-    def test_what_takes_too_long_is_named(self):
+    def test_a_timeout_names_the_command(self):
         begin = time.monotonic()
         with self.assertRaisesRegex(compare_peers.Failure, "not done within 0 s: sleep 60"):
             compare_peers.run(["sleep", 60], 0.1)
         self.assertLess(time.monotonic() - begin, 30)
 
-    def test_what_fails_says_why(self):
+    def test_a_failure_contains_the_error_output(self):
         with self.assertRaisesRegex(compare_peers.Failure, "no such thing"):
             compare_peers.run(["sh", "-c", "echo no such thing >&2; exit 1"], 30)
 

@@ -1,7 +1,6 @@
-// What the UDP fabric moves by itself between two processes over loopback, and how much processor
-// time of both a datagram takes. The sender goes as fast as the receiver tells it to, so that
-// nothing is lost to a full buffer; an idle side sleeps, so that others on the machine
-// do not count.
+// Throughput of the UDP fabric alone between two processes over loopback, and the processor time of
+// both per datagram. The receiver sends credits, so that no datagram is lost to a full buffer. An
+// idle side sleeps, so that its processor time does not depend on other load.
 //
 //   fabric_stream [--json] [--plain] [--bytes N] [--seconds N]
 
@@ -31,8 +30,8 @@ using verbena::fabric::UdpFabric;
 using verbena::fabric::UdpFabricOptions;
 
 constexpr IpAddress kLoopback = IpAddress::FromIpv4(127, 0, 0, 1);
-constexpr uint64_t kWindow = 256;      // datagrams that may be under way
-constexpr uint64_t kCreditEvery = 64;  // the receiver says how many it has, so often
+constexpr uint64_t kWindow = 256;      // datagrams in flight at most
+constexpr uint64_t kCreditEvery = 64;  // datagrams per credit
 constexpr size_t kCreditBytes = sizeof(uint64_t);
 
 struct Arguments {
@@ -63,13 +62,13 @@ Arguments Parse(int argc, char** argv) {
   return arguments;
 }
 
-// False if nothing comes for long.
+// False after a timeout.
 bool WaitFor(const UdpFabric& fabric) {
   pollfd waited{.fd = fabric.fd(), .events = POLLIN, .revents = 0};
   return poll(&waited, 1, 100) == 1;
 }
 
-// The receiver, until a datagram as short as a credit says that it is over.
+// Receives until a datagram of the size of a credit, which marks the end.
 int RunReceiver(UdpFabric& fabric) {
   uint64_t received = 0;
   uint64_t granted = 0;
@@ -88,7 +87,7 @@ int RunReceiver(UdpFabric& fabric) {
   }
 }
 
-// The sender; how many datagrams the receiver has.
+// Sends; returns the number of datagrams that the receiver has received.
 uint64_t RunSender(UdpFabric& fabric, const Route& route, const Arguments& arguments) {
   uint64_t sent = 0;
   uint64_t credited = 0;
@@ -101,7 +100,7 @@ uint64_t RunSender(UdpFabric& fabric, const Route& route, const Arguments& argum
       ++sent;
     }
     fabric.Flush();
-    if (sent - credited >= kWindow && !WaitFor(fabric)) sent = credited;  // they must be lost
+    if (sent - credited >= kWindow && !WaitFor(fabric)) sent = credited;  // the others are lost
     for (const ReceivedDatagram& datagram : fabric.Receive()) {
       std::memcpy(&credited, datagram.bytes.data(), kCreditBytes);
     }
@@ -115,7 +114,7 @@ double SecondsOf(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
-// Of this process and of its child, which has ended.
+// Processor time of this process and of its child, which has ended.
 double ProcessorSeconds() {
   double seconds = 0;
   for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -138,8 +137,8 @@ void Print(const UdpFabric& fabric, uint64_t received, const Arguments& argument
                   ? "{\"offloads\": %s, \"bytes\": %zu, \"datagrams_per_second\": %.0f, "
                     "\"mebibytes_per_second\": %.0f, \"processor_us_per_datagram\": %.3f, "
                     "\"datagrams_per_system_call\": %.1f}\n"
-                  : "offloads %s, %zu bytes: %.0f datagrams and %.0f MiB a second, %.3f us of "
-                    "processor time each, %.1f to a system call\n",
+                  : "offloads %s, %zu bytes: %.0f datagrams and %.0f MiB per second, %.3f us of "
+                    "processor time per datagram, %.1f datagrams per system call\n",
               arguments.plain ? "false" : "true", arguments.bytes, per_second, mebibytes,
               processor_us, per_call);
 }

@@ -1,6 +1,6 @@
-// What page faults cost, and what they cost other connections: each part prints one JSON value. Two
-// devices in this process, over the loopback device; see fault_world.h. bench/fault_cost.py runs
-// all parts and compares.
+// The cost of page faults, and their effect on other connections. Each part prints one JSON value.
+// Two devices of this process communicate over the loopback device; see fault_world.h.
+// bench/fault_cost.py runs all parts and compares.
 //
 //   fault_cost minor | message | warm | registration | storm | isolation | stuck
 

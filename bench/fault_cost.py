@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What faults cost, and what they cost others, each as a ratio of one run.
+"""The cost of page faults, and their effect on other connections, as ratios of one run.
 
   bench/fault_cost.py [--build DIR] [--part NAME]...      (part of make bench)
 
-Runs the parts of bin/fault_cost, prints each ratio beside its aim and the table of the storms, and
-writes build/bench/faults.json. Takes two minutes. Storage that is slow on purpose, and pages that
-do not come, need the userfaultfd of root; without it those parts are left out, and named.
+Runs the parts of bin/fault_cost, prints each ratio with its aim and the table of the storms, and
+writes build/bench/faults.json. Takes two minutes. Simulated slow storage and stuck pages need the
+userfaultfd of root; without it those parts are skipped and listed.
 """
 
 import argparse
@@ -49,12 +49,13 @@ class Ratio(NamedTuple):
 
 
 def median_of_pairs(above: list[float], below: list[float]) -> float:
-    """Of measurements that took turns: what disturbs both halves of a pair leaves it alone."""
+    """The median ratio of alternating measurements: load that affects both of a pair cancels
+    out."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
 
 
 def cold_ratio(found: dict) -> float:
-    """What a cold message took, in units of its page-in and itself when warm."""
+    """The time of a cold message, divided by the time of its page-in plus a warm message."""
     return (found["cold_us"]["p50"]
             / (found["populate_us"]["p50"] + found["warm_us"]["p50"]))
 
@@ -92,7 +93,7 @@ def of_registration(found: dict) -> list[Ratio]:
 
 
 def storm_rows(runs: list[dict]) -> list[dict]:
-    """One for each storm: of repetitions the median of times, and the sum of timeouts."""
+    """One row per storm: the median time of its repetitions, and the sum of their timeouts."""
     by_storm: dict[tuple, list[dict]] = {}
     for run in runs:
         by_storm.setdefault((run["qps"], run["requester"], run["responder"]), []).append(run)
@@ -111,7 +112,7 @@ def of_storm(found: dict) -> list[Ratio]:
         rows = storm_rows(found[kind])
         ratios.append(Ratio(f"storms, {words}: worst total / page-ins",
                             max(row["cold_us"] / row["page_ins_us"] for row in rows), "<= 2"))
-        # Where a page comes sooner than a message goes, this tells more; it is not the aim.
+        # Informative where a page-in is faster than a message; it has no aim.
         ratios.append(Ratio(f"storms, {words}: worst total / (page-ins + warm)",
                             max(row["cold_us"] / (row["page_ins_us"] + row["warm_us"])
                                 for row in rows), ""))
@@ -181,7 +182,7 @@ def storm_table(found: dict) -> list[str]:
 
 
 def left_out(part: str, found: dict) -> list[str]:
-    """What the rights of this user did not allow to be measured."""
+    """The measurements that need rights which this user lacks."""
     if part == "minor" and not found["userfault_us"]:
         return ["bare userfaultfd round trip"]
     if part == "registration" and "mlock_us" not in found:
@@ -198,7 +199,7 @@ def show(part: str, found: dict) -> None:
     for ratio in RATIOS[part](found):
         print(ratio.line())
     for what in left_out(part, found):
-        print(f"  left out, needs root: {what}")
+        print(f"  skipped, needs root: {what}")
     sys.stdout.flush()
 
 
@@ -213,12 +214,12 @@ def main() -> int:
     print("\nfaults")
     for part in arguments.part or PARTS:
         try:
-            said = compare_peers.run([build / "bin" / "fault_cost", part], SECONDS_MAX)
+            output = compare_peers.run([build / "bin" / "fault_cost", part], SECONDS_MAX)
         except compare_peers.Failure as failure:
             print(f"fault_cost: {failure}", file=sys.stderr)
             failed = True
             continue
-        results[part] = json.loads(said)
+        results[part] = json.loads(output)
         show(part, results[part])
     record.write(build / "bench" / "faults.json", results)
     return 1 if failed else 0

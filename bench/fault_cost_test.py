@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ratios are those of what was measured, and aims are met or not."""
+"""fault_cost.py computes ratios from measurements and compares them with their aims."""
 
 import unittest
 
@@ -34,8 +34,8 @@ class FaultCostTest(unittest.TestCase):
         self.assertEqual([ratio.value for ratio in fault_cost.of_minor(found)], [3.0, 4.0, 1.5])
         self.assertEqual(fault_cost.of_message(found)[0].value, 3.0)
 
-    def test_pairs_are_compared_one_by_one(self):
-        # A neighbour that halves the machine for one pair changes nothing.
+    def test_takes_the_median_of_pairwise_ratios(self):
+        # Background load that halves the speed of one pair does not change the result.
         self.assertAlmostEqual(
             fault_cost.median_of_pairs([100, 50, 101], [99, 50, 100]), 1.01, 2)
         with self.assertRaises(ValueError):
@@ -57,21 +57,21 @@ class FaultCostTest(unittest.TestCase):
         self.assertEqual([(row["qps"], row["cold_us"], row["timeouts"]) for row in rows],
                          [(10, 120.0, 2), (100, 150.0, 0)])
 
-    def test_the_table_says_who_faults(self):
+    def test_the_table_names_the_faulting_end(self):
         both = storm(requester=True, responder=True)
         lines = fault_cost.storm_table({"slow": [storm(), both, storm(requester=False,
                                                                       responder=True)]})
         self.assertEqual([next(word for word in ("requester", "responder", "both") if word in line)
                           for line in lines[1:]], ["requester", "both", "responder"])
 
-    def test_a_neighbour_that_faults_is_held_to_both_bases(self):
+    def test_isolation_is_compared_with_both_baselines(self):
         one = {"alone": window(100, 10), "faulting": window(96, 10.6), "beside": window(98, 10.4)}
         ratios = fault_cost.of_isolation({"disk": one})
         self.assertEqual([ratio.met for ratio in ratios], [True, False, True, True])
         ratios = fault_cost.of_isolation({"managed": one})
         self.assertEqual([ratio.met for ratio in ratios], [True, False, True, True])
 
-    def test_pages_that_do_not_come_are_held_to_the_same_writer_alone(self):
+    def test_stuck_pages_are_compared_with_the_writer_alone(self):
         one = {"meeting": "left", "requester": True, "pages": 2, "lost": False, "failed": 0,
                "timeouts": 1, "alone": window(100, 10),
                "stuck": window(94, 10.4) | {"longest_us": [3000.0, 9000.0, 4000.0]}}
@@ -96,7 +96,7 @@ class FaultCostTest(unittest.TestCase):
         self.assertTrue(resident.met)
         self.assertEqual(faster.value, 10000)
 
-    def test_what_is_left_out_is_named(self):
+    def test_names_skipped_measurements(self):
         self.assertEqual(fault_cost.left_out("storm", {"swapped": [], "zero": []}),
                          [fault_cost.KINDS["slow"]])
         self.assertEqual(fault_cost.left_out("isolation", {"managed": {}}),

@@ -13,11 +13,11 @@
 #include "bench/fault_world.h"
 #include "bench/steady_writer.h"
 
-// One queue pair faults all the time; measures the effect on another one of the same two devices.
+// The effect of a queue pair that faults continuously on another one of the same two devices.
 
 namespace verbena::bench {
 
-// The memory into which the faulting queue pair writes, and the order of its writes.
+// The memory that the faulting queue pair writes to, and the order of its writes.
 class Victims {
  public:
   Victims() = default;
@@ -29,7 +29,7 @@ class Victims {
   virtual uint64_t NextOffset() = 0;
 };
 
-// Pages on a disk: each page is written once, and each takes a seek.
+// Pages on a simulated disk: each page is written once, and each needs a seek.
 class DiskVictims final : public Victims {
  public:
   static constexpr auto kDelay = std::chrono::milliseconds(4);
@@ -80,7 +80,7 @@ class Neighbours {
     return Measure(duration, [](bool) { return false; });
   }
 
-  // The other queue pair faults without a pause.
+  // The other queue pair faults continuously.
   [[nodiscard]] Window MeasureWith(Duration duration, Victims& victims) {
     if (!victims_) victims_ = world_.far().Register(victims.bytes());
     return Measure(duration, [&](bool is_free) {
@@ -89,8 +89,8 @@ class Neighbours {
     });
   }
 
-  // The other queue pair writes as often, but to resident memory. This shows what it costs by using
-  // the processor alone.
+  // The other queue pair does as many writes, but to resident memory. This is the effect of its
+  // processor time alone.
   [[nodiscard]] Window MeasureBeside(Duration duration, uint64_t writes) {
     const Duration period = duration / static_cast<int64_t>(writes + 1);
     auto due = Clock::now();
@@ -120,7 +120,7 @@ class Neighbours {
           other_is_free = true;
           ++others;
         });
-    if (window.is_lost) Fail("the connection that is measured was lost");
+    if (window.is_lost) Fail("the measured connection was lost");
     if (!other_is_free) world_.WaitFor(1);
     window.others = others;
     return window;
@@ -139,7 +139,7 @@ class Neighbours {
   MemoryRegion victims_;
 };
 
-// Alternates the measurements, so that what disturbs the machine affects all alike.
+// Alternates the measurements, so that background load affects all of them.
 inline nlohmann::json MeasureIsolation(Neighbours& neighbours, Victims& victims) {
   constexpr auto kWindow = std::chrono::milliseconds(200);
   constexpr int kRepetitions = 15;

@@ -40,7 +40,7 @@ inline void MustCall(bool good, const char* call) {
   std::exit(EXIT_FAILURE);
 }
 
-// Memory of which no page is present yet, in pages of 4 KiB whatever the system prefers.
+// Memory without present pages, in pages of 4 KiB even if the system prefers huge pages.
 class FreshPages {
  public:
   explicit FreshPages(size_t bytes) : size_(bytes) {
@@ -61,15 +61,15 @@ class FreshPages {
   size_t size_;
 };
 
-// The system call that the adapter's pager cannot avoid: the lower bound for the cost of a fault.
+// The system call that a pager cannot avoid: the lower bound for the cost of a fault.
 inline void Populate(std::span<std::byte> bytes, bool for_write) {
   const int advice = for_write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
   MustCall(madvise(bytes.data(), bytes.size(), advice) == 0, "madvise(MADV_POPULATE)");
 }
 
-// Serves the page faults of memory like a disk: one page at a time, each after `delay`, which uses
-// no processor. Uses userfaultfd. Faults within system calls, as the adapter's pager causes them,
-// need the privileges for it that root has.
+// Simulates a disk: serves page faults one at a time, each after `delay`, without using the
+// processor. Uses userfaultfd. Serving faults within system calls, such as those of the adapter's
+// pager, needs root.
 class SlowStorage {
  public:
   SlowStorage(std::span<std::byte> bytes, std::chrono::nanoseconds delay)
@@ -124,7 +124,7 @@ class SlowStorage {
                        .len = kPage,
                        .mode = 0,
                        .copy = 0};
-      // Fails with EEXIST, without harm, if two threads met the same fault.
+      // Fails with EEXIST, which is harmless, if two threads had the same fault.
       ioctl(file_, UFFDIO_COPY, &copy);
     }
   }
@@ -136,8 +136,8 @@ class SlowStorage {
   std::thread thread_;
 };
 
-// Managed memory whose pager thread does not share the caller's processor, with contents that do
-// not compress.
+// Managed memory with contents that do not compress. Its pager thread does not share the caller's
+// processor.
 inline ManagedMemory MakeManaged(const Context& context, const ManagedMemoryOptions& options) {
   const OwnProcessor others;
   ManagedMemory memory = Must(ManagedMemory::Create(context, options));

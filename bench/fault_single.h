@@ -11,13 +11,13 @@
 #include "bench/fault_world.h"
 #include "cli/latencies.h"
 
-// One fault at a time, one message at a time, and the cost when there is no fault.
+// Single faults, single messages, and the cost of on-demand paging without faults.
 
 namespace verbena::bench {
 
 using cli::Latencies;
 
-// One thread touches a page and another serves the fault, without an adapter.
+// A userfaultfd round trip without an adapter: one thread touches a page, another serves the fault.
 inline nlohmann::json MeasureUserfaults(size_t pages) {
   if (!SlowStorage::IsAllowed()) return {};
   const FreshPages memory(pages * kPage);
@@ -29,7 +29,7 @@ inline nlohmann::json MeasureUserfaults(size_t pages) {
   return times.ToJson();
 }
 
-// Remote writes of 4 KiB to absent pages, in a row and one by one, beside the parts of their cost.
+// Remote writes of 4 KiB to absent pages, in sequence and with pauses, and the parts of their cost.
 inline nlohmann::json MeasureMinorFaults() {
   constexpr size_t kPages = 4'000, kLone = 500;
   constexpr auto kPause = std::chrono::milliseconds(1);
@@ -62,7 +62,7 @@ inline nlohmann::json MeasureMinorFaults() {
           {"timeouts", counters.timeouts}};
 }
 
-// A message of 4 MiB into memory of which no page is present.
+// A message of 4 MiB to memory without present pages.
 inline nlohmann::json MeasureColdMessages() {
   constexpr uint32_t kMessage = 4U << 20;
   constexpr int kRepetitions = 40;
@@ -79,7 +79,7 @@ inline nlohmann::json MeasureColdMessages() {
     const int64_t populate_ns = TimeOf([&] { Populate(bare.bytes(), true); });
     const int64_t cold_ns = world.RoundTrip(connection, write);
     const int64_t warm_ns = world.RoundTrip(connection, write);
-    if (i == 0) continue;  // the pages of the source were absent, too
+    if (i == 0) continue;  // the pages of the source were absent in the first run
     populate.Add(populate_ns);
     cold.Add(cold_ns);
     warm.Add(warm_ns);
@@ -91,7 +91,7 @@ inline nlohmann::json MeasureColdMessages() {
           {"timeouts", counters.timeouts}};
 }
 
-// Writes of 4 KiB, kDepth in flight all the time, in windows of time that can be compared.
+// Writes of 4 KiB, with kDepth of them always in flight, in time windows of equal length.
 class Stream {
  public:
   static constexpr size_t kDepth = 8, kPages = 64;
@@ -163,7 +163,7 @@ inline int64_t StatusKib(const std::string& name) {
   return value;
 }
 
-// What 1 GiB of untouched memory costs when it is registered, and when it is locked.
+// The cost of registering and of locking 1 GiB of untouched memory.
 inline nlohmann::json MeasureRegistration() {
   constexpr size_t kBytes = size_t{1} << 30;
   const End end{Options{}};

@@ -14,11 +14,11 @@
 #include "bench/fault_memory.h"
 #include "bench/fault_world.h"
 
-// Many queue pairs that fault at the same time.
+// Storms: many queue pairs that fault at the same time.
 
 namespace verbena::bench {
 
-// The pages of a storm, one for each queue pair: how they become absent, and what it costs to page
+// The pages of a storm, one for each queue pair: how they become absent, and the cost of paging
 // them in without an adapter.
 class StormMemory {
  public:
@@ -51,7 +51,7 @@ class ZeroMemory final : public StormMemory {
   const FreshPages pages_, bare_;
 };
 
-// Memory on a disk with a delay for each page.
+// Memory on a simulated disk with a delay for each page.
 class SlowMemory final : public StormMemory {
  public:
   static constexpr auto kDelay = std::chrono::microseconds(500);
@@ -74,7 +74,7 @@ class SlowMemory final : public StormMemory {
   const SlowStorage storage_{memory_.bytes(), kDelay};
 };
 
-// Managed memory, swapped out to a file that the system has dropped from its page cache.
+// Managed memory, swapped out to a file that is not in the page cache.
 class SwappedMemory final : public StormMemory {
  public:
   SwappedMemory(const Context& context, size_t pages)
@@ -132,7 +132,7 @@ class SwappedMemory final : public StormMemory {
 
 enum class Kind : uint8_t { kZero, kSlow, kSwapped };
 
-// Has connections enough for the largest storm, and runs storms over them.
+// Runs storms over enough connections for the largest one.
 class Storm {
  public:
   static constexpr size_t kQpsMax = 1'000;

@@ -19,18 +19,18 @@
 #include "bench/steady_writer.h"
 #include "tests/support/stuck_pages.h"
 
-// Pages that do not come while requests of some queue pairs need them, and what others notice.
+// Stuck pages: page-ins that do not finish while queue pairs need them, and the effect on others.
 
 namespace verbena::bench {
 
-// For a request that nothing holds up any more. Beyond any retry.
-constexpr auto kPatience = std::chrono::seconds(3);
+// For a request whose pages are present. Longer than all retries.
+constexpr auto kTimeout = std::chrono::seconds(3);
 
-// Where the adapter meets a page that is stuck.
+// How the adapter accesses a stuck page.
 enum class Meeting : uint8_t {
-  kAbsent,  // its tables do not know the page: the pager is asked for it
-  kLeft,    // they do, and the page left: the copy itself meets it
-  kListed,  // it is in a page list, registered by work request: as before, and for the first time
+  kAbsent,  // it is absent in the tables: the pager accesses it
+  kLeft,    // it is present in the tables, but swapped out: a copy accesses it
+  kListed,  // the same in a page list that was registered by work request, at the first access
 };
 constexpr std::array kMeetings = {Meeting::kAbsent, Meeting::kLeft, Meeting::kListed};
 
@@ -39,8 +39,8 @@ inline const char* NameOf(Meeting meeting) {
   return kNames[static_cast<size_t>(meeting)];
 }
 
-// Lets stuck pages come after a time, unless it ends before. On a thread of its own: an adapter
-// that waits for them on the caller's would otherwise wait for ever.
+// Releases stuck pages after a time, or when it is destroyed. Uses its own thread, because an
+// adapter that waits for the pages on the caller's thread would otherwise wait forever.
 class ReleaseLater {
  public:
   ReleaseLater(StuckPages& pages, std::chrono::nanoseconds delay) {
@@ -55,14 +55,14 @@ class ReleaseLater {
  private:
   std::mutex mutex_;
   std::condition_variable_any stopped_;
-  std::jthread thread_;  // its end releases at once
+  std::jthread thread_;  // its destructor releases the pages at once
 };
 
-// Queue pairs whose requests need stuck pages, one each, at the requester or at the responder.
+// Queue pairs whose requests need one stuck page each, at the requester or at the responder.
 class StuckRequests {
  public:
   static constexpr size_t kQpsMax = 16;
-  // Beyond any time that a window takes where stuck pages stop nothing else.
+  // Longer than a window, unless the stuck pages block other queue pairs.
   static constexpr auto kHoldMax = std::chrono::milliseconds(1'200);
 
   StuckRequests(World& world, bool at_requester)
@@ -71,15 +71,15 @@ class StuckRequests {
     for (size_t i = 0; i < kQpsMax; ++i) qps_.push_back(world.Connect({}, kQpsMax));
   }
 
-  // From now on `count` pages are stuck. Nothing needs them yet.
+  // Makes `count` pages stuck. No request needs them yet.
   void Prepare(Meeting meeting, size_t count) {
     count_ = count;
     if (count == 0) return;
     const size_t first = std::exchange(next_, next_ + count);
-    if (next_ > kPages) Fail("there are no more pages to be stuck");
+    if (next_ > kPages) Fail("no more pages to make stuck");
     stuck_ = {&region_, first * kPage};
     if (meeting == Meeting::kLeft) Post();
-    if (!WaitForAll()) Fail("a request whose page is there has not ended");
+    if (!WaitForAll()) Fail("a request with a present page has not completed");
     if (meeting == Meeting::kListed) {
       RegisterList(first, count);
       stuck_ = {&listed_, 0};
@@ -87,7 +87,7 @@ class StuckRequests {
     pages_.Stick(first, count);
     release_.emplace(pages_, kHoldMax);
   }
-  // A request for each of them.
+  // Posts a request for each stuck page.
   void Post() {
     for (size_t i = 0; i < count_; ++i, ++under_way_) {
       const uint64_t at = stuck_.offset + i * kPage;
@@ -99,7 +99,7 @@ class StuckRequests {
                                                    .remote = stuck_.region->Remote(at)}));
     }
   }
-  // They come, and the requests end: false if one does not.
+  // Releases the pages and waits for the requests; false if one does not complete.
   [[nodiscard]] bool End() {
     release_.reset();
     return WaitForAll();
@@ -109,7 +109,7 @@ class StuckRequests {
     --under_way_;
     if (!completion.ok()) ++failed_;
   }
-  // Those that have not ended, too.
+  // Failed requests, including those that have not completed.
   [[nodiscard]] uint64_t failed() const { return failed_ + under_way_; }
   [[nodiscard]] uint64_t timeouts() const {
     uint64_t sum = 0;
@@ -122,7 +122,7 @@ class StuckRequests {
   static constexpr WrId kId{SteadyWriter::kDepth};
   struct Stuck {
     const MemoryRegion* region = nullptr;
-    uint64_t offset = 0;  // of the first page
+    uint64_t offset = 0;  // of the first stuck page
   };
 
   [[nodiscard]] const bench::End& end() const {
@@ -144,7 +144,7 @@ class StuckRequests {
   }
 
   [[nodiscard]] bool WaitForAll() {
-    for (const auto end = Clock::now() + kPatience; under_way_ > 0 && Clock::now() < end;) {
+    for (const auto end = Clock::now() + kTimeout; under_way_ > 0 && Clock::now() < end;) {
       for (const Completion& one : world_.PollAny()) OnCompletion(one);
     }
     return under_way_ == 0;
@@ -167,7 +167,7 @@ class StuckRequests {
   uint64_t failed_ = 0;
 };
 
-// A steady writer alone and beside requests whose pages are stuck, in turns.
+// Alternates a steady writer alone and the same next to requests whose pages are stuck.
 inline nlohmann::json MeasureStuck(Meeting meeting, bool at_requester, size_t count) {
   constexpr auto kWindow = std::chrono::milliseconds(200);
   constexpr int kRepetitions = 5;
@@ -199,12 +199,12 @@ inline nlohmann::json MeasureStuck(Meeting meeting, bool at_requester, size_t co
   return found;
 }
 
-// How long one request took, and how it ended. Completions of others go to `on_other`.
+// The time and status of one request. Completions of others go to `on_other`.
 inline nlohmann::json TimeOne(World& world, const auto& post, const auto& on_other) {
   const auto begin = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   post();
-  while (Clock::now() - begin < StuckRequests::kHoldMax + kPatience) {
+  while (Clock::now() - begin < StuckRequests::kHoldMax + kTimeout) {
     for (const Completion& one : world.PollAny()) {
       if (one.id.value() == 0) return {{"seconds", seconds()}, {"status", NameOf(one.status)}};
       on_other(one);
@@ -213,8 +213,8 @@ inline nlohmann::json TimeOne(World& world, const auto& post, const auto& on_oth
   return {{"seconds", seconds()}, {"status", "none"}};
 }
 
-// Two pages are stuck, as many as there are pager threads from the start; a third queue pair needs
-// a page that was never touched.
+// Two pages are stuck, as many as there are pager threads at the start; a third queue pair needs a
+// page that was never touched.
 inline nlohmann::json MeasureThird() {
   World world;
   StuckRequests stuck(world, false);
@@ -229,11 +229,11 @@ inline nlohmann::json MeasureThird() {
       world,
       [&] { Must(third.near.Post(Write{.data = from.Local(0, kPage), .remote = to.Remote()})); },
       [&](const Completion& completion) { stuck.OnCompletion(completion); });
-  if (!stuck.End()) Fail("a request whose page has come has not ended");
+  if (!stuck.End()) Fail("a request with a released page has not completed");
   return found;
 }
 
-// A page of the responder takes 1.2 s, and the requester has little patience.
+// A page-in of the responder takes 1.2 s, which is longer than the retries in `settings`.
 inline nlohmann::json MeasureLate(const ConnectSettings& settings, bool is_read) {
   constexpr auto kDelay = std::chrono::milliseconds(1'200);
   World world;
@@ -256,7 +256,7 @@ inline nlohmann::json MeasureLate(const ConnectSettings& settings, bool is_read)
 inline nlohmann::json MeasureStuck() {
   if (!StuckPages::IsAllowed(StuckPages::Faults::kAll)) return nlohmann::json::object();
   nlohmann::json windows = nlohmann::json::array();
-  windows.push_back(MeasureStuck(Meeting::kAbsent, false, 0));  // what the machine does by itself
+  windows.push_back(MeasureStuck(Meeting::kAbsent, false, 0));  // the noise of the machine
   for (const Meeting meeting : kMeetings) {
     for (const bool at_requester : {false, true}) {
       for (const size_t count : {size_t{1}, size_t{2}, StuckRequests::kQpsMax}) {

@@ -25,7 +25,7 @@ inline constexpr uint32_t kPage = 4'096;
   std::exit(EXIT_FAILURE);
 }
 
-// Returns the value, or ends the program with the error: a measurement has no better answer.
+// Returns the value, or exits with the error.
 template <class T>
 T Must(ErrorOr<T> result) {
   if (!result) Fail(result.error().text.c_str());
@@ -51,9 +51,9 @@ inline int64_t TimeOf(const auto& action) {
   return (Clock::now() - begin).count();
 }
 
-// While an object of this class lives, the calling thread and the threads that it starts run on all
-// processors but the last. Its destructor moves the calling thread to the last one. So the threads
-// cost the caller time only if it waits for them. With one processor all share it.
+// While an object of this class exists, the calling thread and the threads that it starts run on
+// all processors except the last. Its destructor moves the calling thread to the last one, so that
+// the started threads take no processor time from it. With one processor all share it.
 class OwnProcessor {
  public:
   OwnProcessor() {
@@ -113,8 +113,8 @@ struct Connection {
 };
 
 // A requester (near) and a responder (far): two devices of one process, connected over the loopback
-// device. One thread polls both alternately, on a processor of its own. So no measured time is the
-// other end waiting for a processor.
+// device. One thread on a processor of its own polls both alternately, so that no end waits for a
+// processor.
 class World {
  public:
   explicit World(const Options& options = {}) : World(OwnProcessor(), options) {}

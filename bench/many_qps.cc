@@ -1,6 +1,6 @@
-// What many queue pairs cost: the time to create, connect and destroy one, and the memory, at
-// 1,000, 10,000 and as many as requested. A program on the public API. Both ends are in this
-// process, and a message goes over the first and the last pair of them.
+// The cost of many queue pairs: the time to create, connect and destroy one, and its memory, with
+// 1,000, 10,000 and COUNT queue pairs. A program on the public API. Both ends are in this process;
+// a message over the first and the last connection checks that they work.
 //
 //   many_qps [COUNT]
 
@@ -103,8 +103,8 @@ void Measure(size_t count) {
   qps.clear();
   const double ended = MicrosecondsSince(start) / each;
   std::printf(
-      "%7zu queue pairs: make %6.2f us, %5.2f KiB; connect %6.2f us, %5.2f KiB in all; "
-      "end %6.2f us\n",
+      "%7zu queue pairs: create %6.2f us, %5.2f KiB; connect %6.2f us, %5.2f KiB in total; "
+      "destroy %6.2f us\n",
       count, made, static_cast<double>(made_kib) / each, connected,
       static_cast<double>(connected_kib) / each, ended);
 }

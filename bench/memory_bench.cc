@@ -1,5 +1,5 @@
-// Times of the memory core. They vary with the machine and its mood; the instruction counts beside
-// them (memory_count.cc) do not. tools/bench.py prints both as one table with the budget.
+// Times of the memory core. They vary with the machine and its load; the instruction counts of
+// memory_count.cc do not. tools/bench.py prints both in one table with the budgets.
 
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ uint64_t ResidentBytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// The library calls each benchmark several times; a million regions are made once.
+// Google Benchmark calls each benchmark several times; a million regions are registered once.
 MemoryWorld& WorldWith(int64_t regions) {
   static std::map<int64_t, MemoryWorld> worlds;
   return worlds.try_emplace(regions, static_cast<uint64_t>(regions)).first->second;
@@ -100,7 +100,7 @@ void AllocateWindow(benchmark::State& state) {
   for (auto _ : state) {
     const Key window = *world.core.windows.Allocate(world.pd, WindowType::k1);
     benchmark::DoNotOptimize(world.core.windows.Deallocate(window));
-    // Let retired keys come back, as an adapter does.
+    // Lets the quarantine of retired keys end, as time does in an adapter.
     if (++made % 100000 == 0) world.core.AdvanceTo(Time(Seconds(++now_s * 60)));
   }
 }
@@ -125,8 +125,7 @@ void RegisterUntouched(benchmark::State& state) {
 }
 BENCHMARK(RegisterUntouched)->Arg(kGiB)->Arg(kTiB);
 
-// "These pages are gone", for one page that one of many regions names. After TranslateHit, which
-// needs the pages.
+// Invalidates a page of one of many regions. Runs after TranslateHit, which needs the pages.
 void InvalidatePage(benchmark::State& state) {
   const auto regions = static_cast<uint64_t>(state.range(0));
   MemoryWorld& world = WorldWith(state.range(0));
@@ -157,7 +156,8 @@ void MemoryPerEntry(benchmark::State& state) {
 }
 BENCHMARK(MemoryPerEntry)->Arg(1000)->Arg(1000000)->Iterations(1);
 
-// A region, untouched and with all its pages present. What is said of one GiB holds for each.
+// The size of the tables of a region, untouched and with present pages. Maps at most 16 GiB,
+// because every GiB costs the same.
 void MemoryOfRegion(benchmark::State& state) {
   const auto length = static_cast<uint64_t>(state.range(0));
   MemoryWorld world(0);
@@ -178,7 +178,7 @@ void MemoryOfRegion(benchmark::State& state) {
 }
 BENCHMARK(MemoryOfRegion)->Arg(kGiB)->Arg(kTiB)->Iterations(1);
 
-// The same for pages that lie anywhere.
+// The same for a list of pages that are not contiguous.
 void MemoryOfPageList(benchmark::State& state) {
   MemoryWorld world(0);
   std::vector<PhysicalAddress> pages;

@@ -1,5 +1,5 @@
-// Runs one operation of the memory core a number of times with callgrind's counter on, and nothing
-// else: instructions do not depend on the machine's mood. See tools/bench.py, which runs it as
+// Runs one operation of the memory core CALLS times while callgrind counts instructions, which do
+// not depend on the load of the machine. tools/bench.py runs it as
 //
 //   valgrind --tool=callgrind --collect-atstart=no memory_count CASE REGIONS CALLS
 
@@ -22,7 +22,7 @@ void Use(const T& value) {
 
 template <class Operation>
 void Count(uint64_t calls, Operation operation) {
-  for (uint64_t i = 0; i < calls; ++i) operation(i);  // once before, to have everything in place
+  for (uint64_t i = 0; i < calls; ++i) operation(i);  // warms up: allocations are not counted
   CALLGRIND_TOGGLE_COLLECT;
   for (uint64_t i = 0; i < calls; ++i) operation(i);
   CALLGRIND_TOGGLE_COLLECT;

@@ -16,8 +16,8 @@ inline constexpr uint64_t kTiB = uint64_t{1} << 40;
 inline constexpr Access kFull =
     Access::kLocalRead | Access::kLocalWrite | Access::kRemote | Access::kWindowBind;
 
-// An adapter's tables with a number of one-page regions in them, each with its page present. No
-// byte of that memory exists: the tables never look at it.
+// The tables of an adapter with a number of one-page regions, whose pages are present. The memory
+// itself does not exist: the tables never access it.
 class MemoryWorld {
  public:
   explicit MemoryWorld(uint64_t region_count) {
@@ -26,7 +26,7 @@ class MemoryWorld {
     pd = *core.domains.Allocate(*consumer);
     who = {pd, QpNumber(17)};
     for (uint64_t i = 0; i < region_count; ++i) keys.push_back(RegisterPage(kBase + i * kStride));
-    // Any region must cost the same to use, not just the one made last.
+    // Random order, so that the benchmark does not measure the last region only.
     Random random(7);
     random.Shuffle(std::span(keys));
   }

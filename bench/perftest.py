@@ -1,11 +1,11 @@
-"""Debian's perftest on Verbena, through `verbena run`, beside qperf over TCP and UDP."""
+"""Debian's perftest on Verbena (`verbena run`), compared with qperf over TCP and UDP."""
 
 import re
 
 PORT = 18515
 BANDWIDTH = ("-s", 1 << 20, "-n", 300)
-# Few, because on a busy machine each step of ib_write_lat waits for the scheduler: it looks at its
-# memory and does not poll, so the progress thread has to get the processor.
+# Few, because on a busy machine each round trip of ib_write_lat waits for the scheduler: it reads
+# its memory instead of polling a CQ, so the progress thread needs the processor.
 LATENCY = ("-s", 64, "-n", 1000)
 COLUMN = re.compile(r"#\w+|[^\s\[]+(?: [^\s\[]+)?\[[^\]]+\]")
 
@@ -27,31 +27,31 @@ COMPARED = {
 }
 
 
-def figure(said: str, column: str) -> float:
-    """From the one line of results, by the heading of its column."""
-    heading, row = re.search(r"^ *(#bytes.*)\n(.*)$", said, re.MULTILINE).groups()
+def figure(output: str, column: str) -> float:
+    """The figure in the result line below this column heading."""
+    heading, row = re.search(r"^ *(#bytes.*)\n(.*)$", output, re.MULTILINE).groups()
     return float(row.split()[COLUMN.findall(heading).index(column)])
 
 
 def command(peers, port: int, test: str, *options) -> list:
-    """Of the server; the client's has the host behind it."""
+    """The command line of the server; that of the client ends with the host."""
     return [peers.programs / "verbena", "run", "--", test, "-F", "-p", port, *options]
 
 
 def output(peers, port: int, test: str, *options, timeout: float) -> str | None:
-    """What the client prints, or None if it does not come to an end in time."""
+    """The output of the client; None if it does not end in time."""
     words = command(peers, port, test, *options)
     with peers.listening(port, *words):
         return peers.try_ask(peers.here, *words, peers.host, timeout=timeout)
 
 
 def run(peers, test: str, options, column: str) -> float | None:
-    said = output(peers, PORT, test, *options, timeout=15)
-    return None if said is None else figure(said, column)
+    printed = output(peers, PORT, test, *options, timeout=15)
+    return None if printed is None else figure(printed, column)
 
 
 def measure(peers) -> dict[str, float | None]:
-    """As users run them: the scheduler places them, as it does those of qperf."""
+    """Runs them as users do: the scheduler places them, like those of qperf."""
     def bandwidth(test):  # perftest means MiB when it says MB
         return run(peers, test, BANDWIDTH, "BW average[MB/sec]")
 

@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDTH, HEIGHT, LEFT, TOP = 300, 200, 60, 40
 PANELS = {
     "size": ("bytes of a write", "MiB/s"),
-    "qps": ("queue pairs, 32 under way on each", "writes of 64 bytes per second"),
-    "depth": ("writes under way", "writes of 64 bytes per second"),
+    "qps": ("queue pairs, 32 writes outstanding on each", "writes of 64 bytes per second"),
+    "depth": ("outstanding writes", "writes of 64 bytes per second"),
 }
 
 
@@ -31,7 +31,7 @@ def binary(value: int) -> str:
 
 
 def panel(points: list, words: tuple[str, str], left: float) -> list[str]:
-    """One curve: the axis across doubles at each step, the axis up begins at 0."""
+    """One curve: the x axis doubles at each step, the y axis starts at 0."""
     across, up = words
     highest = max(value for _, value in points)
     first, last = math.log2(points[0][0]), math.log2(points[-1][0])

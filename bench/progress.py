@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How soon Verbena's packets are looked after, beside bare UDP and qperf, measured in one run.
+"""Compares the latency of Verbena on shared processors with bare UDP and qperf, in one run.
 
   bench/progress.py [--build DIR] [--minutes M] [--situations quiet,one,busy] (part of make bench)
   bench/progress.py --connections N [--loops K]                               (not part of it)
@@ -8,21 +8,20 @@ Debian's perftest on Verbena in three situations:
 
   quiet  nothing else runs, and the scheduler places both ends
   one    both ends are bound to the same processor, the first that this process may use
-  busy   K busy loops (8) run beside it, and the scheduler places all of them
+  busy   K busy loops (8) run at the same time, and the scheduler places everything
 
-What polls stands beside udp_floor, a UDP ping-pong that polls; what sleeps until an event comes
-(-e) stands beside qperf's tcp_lat and udp_lat, which sleep in the kernel. All latencies are average
-round trips: perftest and qperf print half of one, but for ib_read_lat. A row and what it stands
-beside take steps, and the means of their averages are compared. In "quiet" each end of udp_floor
-has a processor of its own, because the scheduler tends to put both on one, where a round trip takes
-several times as long; the last row shows how many. A run that is not done within 60 s is named and
-its row is NOT MET; so is a row for which no time is left, because no run begins after M minutes.
-Writes build/bench/progress.json.
+Polling programs are compared with udp_floor, a UDP ping-pong that polls; programs that sleep until
+an event arrives (-e) with qperf's tcp_lat and udp_lat, which sleep in the kernel. All latencies are
+average round trips: perftest and qperf print half of one, except ib_read_lat. The two programs of a
+row alternate, and the means of their averages are compared. In "quiet" each end of udp_floor has a
+processor of its own, because the scheduler tends to put both on one, where a round trip takes
+several times as long; the last row has that factor. A run that takes longer than 60 s is reported
+and its row is NOT MET; so is a row without a run, because no run starts after M minutes. Writes
+build/bench/progress.json.
 
-With --connections it makes N short runs of reliable connections beside the loops instead, with
-perftest's -u 14 (a timeout of 67 ms, 7 retries), one after the other, and counts those that are
-lost and those that do not end. The exit code is 1 if there is one. Writes
-build/bench/connections.json.
+With --connections it does N short runs of reliable connections instead, one after the other, while
+the loops run, with perftest's -u 14 (a timeout of 67 ms, 7 retries), and counts lost connections
+and runs that do not end. The exit code is 1 if there are any. Writes build/bench/connections.json.
 """
 
 import argparse
@@ -50,7 +49,7 @@ from ordinary_user import free_port  # noqa: E402
 
 RUN_SECONDS = 60
 LOOPS = 8
-SETTLE_SECONDS = 0.5  # until the scheduler has spread the loops
+SETTLE_SECONDS = 0.5  # for the scheduler to spread the loops
 LOST = re.compile(r"retry exceeded|Failed status|Completion with error", re.IGNORECASE)
 
 
@@ -58,7 +57,7 @@ class Situation(NamedTuple):
     title: str
     runs: int
     round_trips: int
-    spun_round_trips: int  # of ib_write_lat, each of which may last until the scheduler's next tick
+    spun_round_trips: int  # of ib_write_lat, each of which may take until the scheduler's next tick
     has_one_cpu: bool = False
     is_busy: bool = False
 
@@ -82,18 +81,18 @@ class Aim(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What is measured, what it stands beside, and the aim. Each measures once: its figures by
-    name, of which `figure` is compared."""
+    """A measurement, what it is compared with, and the aim. Each of the two functions runs once and
+    returns figures by name, of which `figure` is compared."""
     name: str
     figure: str
     ours: Callable
     beside: Callable
     aim: Aim | None = None
-    aim_is_of_value: bool = False  # of ours alone, and not of the ratio
+    aim_is_of_value: bool = False  # the aim applies to our value, not to the ratio
 
 
 class Ends(compare_peers.Peers):
-    """Both ends in one place, as the situation has them."""
+    """Both ends in one network namespace, placed as the situation requires."""
 
     def __init__(self, build, place, situation: Situation, deadline):
         if situation.has_one_cpu:
@@ -105,7 +104,8 @@ class Ends(compare_peers.Peers):
             self.poller_there = self.poller_here = place
 
     def ask(self, place, *words, timeout: float = RUN_SECONDS) -> str:
-        """Not cut short by the deadline, so that what is not done is as slow as that."""
+        """As in Peers, but with the full timeout even after the deadline, so that every unfinished
+        run took this long."""
         return compare_peers.run(place.command(*words), timeout)
 
     def floor_as_placed(self) -> dict:
@@ -114,12 +114,12 @@ class Ends(compare_peers.Peers):
         return placed.floor(self.situation.round_trips)
 
 
-def latency_figures(test: str, said: str) -> dict[str, float]:
+def latency_figures(test: str, output: str) -> dict[str, float]:
     """Round trips, in us."""
     halves = 1 if test == "ib_read_lat" else 2
     columns = {"average, us": "t_avg[usec]", "typical, us": "t_typical[usec]",
                "99.9 %, us": "99.9% percentile[usec]"}
-    return {name: halves * perftest.figure(said, column) for name, column in columns.items()}
+    return {name: halves * perftest.figure(output, column) for name, column in columns.items()}
 
 
 def floor_figures(floor: dict) -> dict[str, float]:
@@ -127,9 +127,9 @@ def floor_figures(floor: dict) -> dict[str, float]:
             "99.9 %, us": floor["p999_us"], "M/s": floor["round_trips_per_second"] / 1e6}
 
 
-def bandwidth_figures(said: str) -> dict[str, float]:
-    return {"MiB/s": perftest.figure(said, "BW average[MB/sec]"),  # by which perftest means MiB
-            "M/s": perftest.figure(said, "MsgRate[Mpps]")}
+def bandwidth_figures(output: str) -> dict[str, float]:
+    return {"MiB/s": perftest.figure(output, "BW average[MB/sec]"),  # MiB, despite the heading
+            "M/s": perftest.figure(output, "MsgRate[Mpps]")}
 
 
 def program(test: str, *options, figures=None) -> Callable:
@@ -139,10 +139,10 @@ def program(test: str, *options, figures=None) -> Callable:
         if figures is None:
             count = ("-n", ends.situation.spun_round_trips if test == "ib_write_lat"
                      else ends.situation.round_trips)
-        said = perftest.output(ends, free_port(), test, *options, *count, timeout=RUN_SECONDS)
-        if said is None:
+        output = perftest.output(ends, free_port(), test, *options, *count, timeout=RUN_SECONDS)
+        if output is None:
             return None
-        return figures(said) if figures else latency_figures(test, said)
+        return figures(output) if figures else latency_figures(test, output)
     return measure
 
 
@@ -198,16 +198,16 @@ def rows(situation: str) -> list[Row]:
 
 
 def try_once(measure: Callable, ends: Ends) -> dict | None:
-    """None, and says why, if it fails or is not done in time."""
+    """Runs a measurement; prints a failure or timeout and returns None."""
     try:
         return measure(ends)
     except compare_peers.Failure as failure:
-        print(f"left out: {failure}", file=sys.stderr)
+        print(f"skipped: {failure}", file=sys.stderr)
         return None
 
 
 def measure_row(row: Row, ends: Ends) -> dict:
-    """Runs that take turns. One that is not done is not repeated: the row is missed with it."""
+    """Alternates the two programs. An unfinished run is not repeated: its row is not met."""
     runs: dict[str, list] = {"ours": [], "beside": []}
     while len(runs["beside"]) < ends.situation.runs and ends.deadline.left() > 0:
         for name, measure in (("ours", row.ours), ("beside", row.beside)):
@@ -217,20 +217,20 @@ def measure_row(row: Row, ends: Ends) -> dict:
     return runs
 
 
-def judge(row: Row, runs: dict) -> dict:
-    """The means of all runs, their ratio, and whether the aim is met; None where there is no aim.
-    Without a mean there is no ratio."""
+def evaluate(row: Row, runs: dict) -> dict:
+    """The means of all runs, their ratio if there are both, and whether the aim is met (None
+    without an aim)."""
     def mean(name: str) -> float | None:
         values = [one[row.figure] for one in runs[name] if one is not None]
         return statistics.fmean(values) if values else None
 
     ours, beside = mean("ours"), mean("beside")
     ratio = ours / beside if ours is not None and beside else None
-    judged = ours if row.aim_is_of_value else ratio
+    compared = ours if row.aim_is_of_value else ratio
     unfinished = sum(one is None for name in ("ours", "beside") for one in runs[name])
     met = None
     if row.aim is not None:
-        met = judged is not None and unfinished == 0 and row.aim.is_met(judged)
+        met = compared is not None and unfinished == 0 and row.aim.is_met(compared)
     return {"figure": row.figure, "ours": ours, "beside": beside, "ratio": ratio,
             "aim": row.aim and f"{'' if row.aim_is_of_value else 'ratio '}{row.aim}", "met": met,
             "runs": runs, "unfinished": unfinished}
@@ -253,9 +253,9 @@ def line(name: str, found: dict) -> str:
 
 @contextlib.contextmanager
 def busy_loops(count: int):
-    """They end with the thread that started them, however that ends. They stay in its session:
-    where the kernel gives each session its share (sched_autogroup_enabled), they would take less
-    from what is measured if they had one of their own."""
+    """Starts loops that end with the thread that started them, even if it is killed. They stay in
+    its session: with sched_autogroup_enabled the kernel divides time among sessions, and loops in
+    another session would disturb the measurement less."""
     loops: list[subprocess.Popen] = []
     try:
         for _ in range(count):
@@ -280,7 +280,7 @@ def measure_situation(key: str, arguments, deadline, results: dict) -> None:
         ends = Ends(arguments.build, place, situation, deadline)
         with compare_peers.background(ends.there, "qperf", "-lp", ends.qperf_port):
             for row in rows(key):
-                found[row.name] = judge(row, measure_row(row, ends))
+                found[row.name] = evaluate(row, measure_row(row, ends))
                 print(line(row.name, found[row.name]), flush=True)
 
 
@@ -289,9 +289,9 @@ SHORT_RUNS = (("ib_send_lat", "-s", 8, "-n", 200), ("ib_write_lat", "-s", 8, "-n
               ("ib_write_bw", "-s", 65536, "-n", 200))
 
 
-def outcome(code: int | None, said: str) -> str:
-    """Of one end. The code is None if it did not end by itself."""
-    if LOST.search(said) or code not in (None, 0):
+def outcome(code: int | None, output: str) -> str:
+    """The outcome of one end. The code is None if it did not end by itself."""
+    if LOST.search(output) or code not in (None, 0):
         return "lost"
     return "unfinished" if code is None else "done"
 
@@ -306,7 +306,7 @@ def wait(process: subprocess.Popen, seconds: float) -> int | None:
 
 
 def wait_for_both(ends: Ends, port: int, command: list, there, here) -> list[int | None]:
-    """Their exit codes, the client's first; what they say goes to these files."""
+    """The exit codes, the client's first. The output of the ends goes to these files."""
     with ends.listening(port, *command, output=there) as server:
         client = subprocess.Popen(ends.here.command(*command, ends.host), stdout=here, stderr=here,
                                   cwd="/")
@@ -317,7 +317,7 @@ def wait_for_both(ends: Ends, port: int, command: list, there, here) -> list[int
 
 
 def run_connection(ends: Ends, *words) -> tuple[str, str]:
-    """How it ended, and what both ends said."""
+    """The outcome, and the output of both ends."""
     port = free_port()
     command = perftest.command(ends, port, *words, "-u", 14)
     with tempfile.TemporaryFile("w+") as there, tempfile.TemporaryFile("w+") as here:
@@ -325,12 +325,12 @@ def run_connection(ends: Ends, *words) -> tuple[str, str]:
             codes = wait_for_both(ends, port, command, there, here)
         except compare_peers.Failure as failure:
             return "unfinished", str(failure)
-        said = []
+        output = []
         for file in (here, there):
             file.seek(0)
-            said.append(file.read())
-    outcomes = [outcome(*end) for end in zip(codes, said)]
-    return next((one for one in ("lost", "unfinished") if one in outcomes), "done"), "".join(said)
+            output.append(file.read())
+    outcomes = [outcome(*end) for end in zip(codes, output)]
+    return next((one for one in ("lost", "unfinished") if one in outcomes), "done"), "".join(output)
 
 
 def count_connections(arguments, results: dict) -> int:
@@ -339,10 +339,10 @@ def count_connections(arguments, results: dict) -> int:
         ends = Ends(arguments.build, place, SITUATIONS["busy"], None)
         for number in range(1, arguments.connections + 1):
             words = SHORT_RUNS[number % len(SHORT_RUNS)]
-            how, said = run_connection(ends, *words)
+            how, output = run_connection(ends, *words)
             counts[how] += 1
             if how != "done":
-                print(f"{number}: {' '.join(map(str, words))}: {how}\n{said}", flush=True)
+                print(f"{number}: {' '.join(map(str, words))}: {how}\n{output}", flush=True)
             if how != "done" or number % 10 == 0 or number == arguments.connections:
                 print(f"{number} of {arguments.connections}: {counts['lost']} lost, "
                       f"{counts['unfinished']} unfinished", flush=True)
@@ -354,7 +354,7 @@ def chosen_situations(text: str) -> list[str]:
     chosen = text.split(",")
     unknown = set(chosen) - set(SITUATIONS)
     if unknown:
-        raise argparse.ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}; there are "
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}; valid are "
                                          f"{', '.join(SITUATIONS)}")
     return chosen
 
@@ -365,19 +365,19 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
                         help="the build tree, ./build by default")
     parser.add_argument("--situations", type=chosen_situations, default=list(SITUATIONS),
-                        help="some of quiet,one,busy, with commas; all by default")
+                        help="comma-separated list of quiet, one, busy (default: all)")
     parser.add_argument("--minutes", type=float, default=6,
-                        help="no run begins later than this (6)")
-    parser.add_argument("--loops", type=int, default=LOOPS, help="how many loops are busy (8)")
+                        help="no run starts later than this (6)")
+    parser.add_argument("--loops", type=int, default=LOOPS, help="number of busy loops (8)")
     parser.add_argument("--connections", type=int, metavar="N",
-                        help="count lost connections in so many short runs, and nothing else")
+                        help="only count lost connections in this many short runs")
     arguments = parser.parse_args(words)
     arguments.build = arguments.build.resolve()
     return arguments
 
 
 def end_on_sigterm() -> None:
-    """As on Ctrl-C, with all that was started."""
+    """Makes SIGTERM end all started programs, like Ctrl-C."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 

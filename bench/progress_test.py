@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What programs print becomes round trips, means are compared, and what is lost is noticed."""
+"""progress.py converts output to round trips, compares means and detects lost connections."""
 
 import argparse
 import contextlib
@@ -27,11 +27,11 @@ def runs(ours: list, beside: list, figure: str = AVERAGE) -> dict:
 
 
 class FiguresTest(unittest.TestCase):
-    def test_perftest_prints_halves_of_round_trips(self):
+    def test_doubles_the_half_round_trips_of_perftest(self):
         found = progress.latency_figures("ib_send_lat", IB_SEND_LAT)
         self.assertEqual(found, {AVERAGE: 64.96, "typical, us": 12.84, "99.9 %, us": 8080.8})
 
-    def test_a_read_is_a_whole_round_trip(self):
+    def test_does_not_double_the_latency_of_a_read(self):
         self.assertEqual(progress.latency_figures("ib_read_lat", IB_SEND_LAT)[AVERAGE], 32.48)
 
     def test_rates_are_in_millions(self):
@@ -42,36 +42,36 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(progress.floor_figures(floor)[AVERAGE], 8)
 
 
-class JudgeTest(unittest.TestCase):
+class EvaluateTest(unittest.TestCase):
     def test_means_are_compared_and_an_aim_may_be_met_exactly(self):
-        found = progress.judge(LATENCY, runs([10, 20, 30], [5, 10, 15]))
+        found = progress.evaluate(LATENCY, runs([10, 20, 30], [5, 10, 15]))
         self.assertEqual((found["ours"], found["beside"], found["ratio"]), (20, 10, 2))
         self.assertTrue(found["met"])
-        self.assertFalse(progress.judge(LATENCY, runs([10, 20, 31], [5, 10, 15]))["met"])
+        self.assertFalse(progress.evaluate(LATENCY, runs([10, 20, 31], [5, 10, 15]))["met"])
 
     def test_a_row_with_an_unfinished_run_is_not_met(self):
         for values in (([1, None], [10, 10]), ([1, 1], [10, None])):
-            found = progress.judge(LATENCY, runs(*values))
+            found = progress.evaluate(LATENCY, runs(*values))
             self.assertEqual((found["ratio"], found["met"]), (0.1, False))
             self.assertIn("NOT MET   (1 not finished)", progress.line("lat", found))
 
-    def test_a_row_that_was_never_begun_is_not_met(self):
-        found = progress.judge(LATENCY, runs([], []))
+    def test_a_row_without_a_run_is_not_met(self):
+        found = progress.evaluate(LATENCY, runs([], []))
         self.assertEqual((found["ratio"], found["met"]), (None, False))
         self.assertIn("NOT MET   (no time left)", progress.line("lat", found))
 
-    def test_a_row_without_an_aim_is_only_shown(self):
-        found = progress.judge(LATENCY._replace(aim=None), runs([90], [10]))
+    def test_a_row_without_an_aim_has_no_verdict(self):
+        found = progress.evaluate(LATENCY._replace(aim=None), runs([90], [10]))
         self.assertIsNone(found["met"])
         self.assertIn("9.00", progress.line("lat", found))
         self.assertNotIn("aim", progress.line("lat", found))
 
-    def test_an_aim_may_be_of_the_value_itself(self):
-        found = progress.judge(RATE, runs([1.4, 1.6], [0.1, 0.1], "M/s"))
+    def test_an_aim_may_apply_to_the_value_instead_of_the_ratio(self):
+        found = progress.evaluate(RATE, runs([1.4, 1.6], [0.1, 0.1], "M/s"))
         self.assertTrue(found["met"])
         self.assertAlmostEqual(found["ratio"], 15)
         self.assertIn("aim >= 1.5: met", progress.line("rate", found))
-        self.assertFalse(progress.judge(RATE, runs([1.4], [0.1], "M/s"))["met"])
+        self.assertFalse(progress.evaluate(RATE, runs([1.4], [0.1], "M/s"))["met"])
 
     def test_each_situation_has_its_aims(self):
         aims = {key: [str(row.aim) for row in progress.rows(key) if row.aim]
@@ -82,45 +82,45 @@ class JudgeTest(unittest.TestCase):
 
 
 class Ends:
-    """As many runs as asked for, within the time."""
+    """A situation with a number of runs and a deadline."""
 
     def __init__(self, count: int, seconds: float = 60):
         self.situation = progress.SITUATIONS["quiet"]._replace(runs=count)
         self.deadline = compare_peers.Deadline(seconds)
 
 
-class TurnsTest(unittest.TestCase):
+class AlternatingRunsTest(unittest.TestCase):
     def setUp(self):
-        self.said: list[str] = []
+        self.output: list[str] = []
 
     def row(self, result) -> Row:
         def measure(name: str):
             def once(_):
-                self.said.append(name)
+                self.output.append(name)
                 if isinstance(result, Exception):
                     raise result
                 return result
             return once
         return LATENCY._replace(ours=measure("ours"), beside=measure("beside"))
 
-    def test_they_take_turns(self):
+    def test_runs_alternate(self):
         progress.measure_row(self.row({AVERAGE: 1}), Ends(2))
-        self.assertEqual(self.said, ["ours", "beside", "ours", "beside"])
+        self.assertEqual(self.output, ["ours", "beside", "ours", "beside"])
 
-    def test_what_does_not_end_is_named_and_not_repeated(self):
+    def test_an_unfinished_run_is_reported_and_not_repeated(self):
         with contextlib.redirect_stderr(io.StringIO()) as named:
             found = progress.measure_row(self.row(compare_peers.Failure("not done: x")), Ends(3))
         self.assertEqual(found, {"ours": [None], "beside": [None]})
         self.assertIn("not done: x", named.getvalue())
 
-    def test_no_run_begins_after_the_time(self):
+    def test_no_run_starts_after_the_deadline(self):
         found = progress.measure_row(self.row({AVERAGE: 1}), Ends(2, seconds=0))
         self.assertEqual(found, {"ours": [], "beside": []})
 
 
 class ConnectionsTest(unittest.TestCase):
     def test_a_lost_connection_is_recognized_by_its_code_or_its_text(self):
-        self.assertEqual(progress.outcome(0, "all is well"), "done")
+        self.assertEqual(progress.outcome(0, "no error"), "done")
         self.assertEqual(progress.outcome(1, ""), "lost")
         self.assertEqual(progress.outcome(-11, ""), "lost")
         self.assertEqual(progress.outcome(None, ""), "unfinished")
@@ -139,13 +139,13 @@ def is_running(pid: int) -> bool:
 
 
 class BusyLoopsTest(unittest.TestCase):
-    def test_they_end_when_what_they_run_beside_fails(self):
+    def test_loops_end_when_the_measurement_fails(self):
         with self.assertRaises(KeyboardInterrupt), progress.busy_loops(2) as loops:
             self.assertTrue(all(is_running(loop.pid) for loop in loops))
             raise KeyboardInterrupt
         self.assertFalse(any(is_running(loop.pid) for loop in loops))
 
-    def test_they_end_when_the_one_who_started_them_is_killed(self):
+    def test_loops_end_when_their_parent_is_killed(self):
         script = ("import progress, time\nwith progress.busy_loops(1) as loops:\n"
                   "    print(loops[0].pid, flush=True)\n    time.sleep(60)\n")
         owner = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
@@ -160,10 +160,10 @@ class BusyLoopsTest(unittest.TestCase):
 
 
 class ArgumentsTest(unittest.TestCase):
-    def test_situations_are_chosen_by_name(self):
+    def test_selects_situations_by_name(self):
         self.assertEqual(progress.parse_arguments(["--situations", "one,busy"]).situations,
                          ["one", "busy"])
-        with self.assertRaisesRegex(argparse.ArgumentTypeError, "unknown: loud; there are quiet"):
+        with self.assertRaisesRegex(argparse.ArgumentTypeError, "unknown: loud; valid are quiet"):
             progress.chosen_situations("loud,one")
 
 

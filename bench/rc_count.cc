@@ -1,6 +1,6 @@
-// Runs writes or reads over a reliable connection between two queue pairs in one process, with
-// callgrind's counter on: post, both state machines, the copies onto and off the link, poll. The
-// ICRC, which the transmitter computes, is left out. See tools/bench.py.
+// Runs writes or reads over a reliable connection between two queue pairs of one process while
+// callgrind counts instructions: post, both state machines, the copies to and from the link, poll.
+// The ICRC, which the transmitter computes, is not included. See tools/bench.py.
 //
 //   valgrind --tool=callgrind --collect-atstart=no rc_count write|read BYTES BATCH CALLS
 

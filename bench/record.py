@@ -1,4 +1,4 @@
-"""How results of a benchmark are kept: as JSON, with the machine and the commit of the run."""
+"""Writes results of a benchmark as JSON, with the machine and the commit of the run."""
 
 import datetime
 import json
@@ -9,17 +9,17 @@ import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-WHERE = "where"  # the name beside the results
+WHERE = "where"  # the key of machine and commit
 
 
 def cpu_model(cpuinfo: str) -> str:
-    """From the text of /proc/cpuinfo; some processors have no name there."""
+    """The name of the processor in /proc/cpuinfo, where some have none."""
     found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     return found[1].strip() if found else platform.machine()
 
 
 def commit(root: pathlib.Path = ROOT) -> str:
-    """With a plus where the tree has changes that are not committed."""
+    """The commit of the tree, with a plus if there are uncommitted changes."""
     def git(*arguments):
         return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True,
                               check=False).stdout.strip()
@@ -31,7 +31,7 @@ def commit(root: pathlib.Path = ROOT) -> str:
 
 
 def is_built_here(build: pathlib.Path, root: pathlib.Path = ROOT) -> bool:
-    """Whether CMake configured the build for this tree: else its programs are of another commit."""
+    """Whether CMake configured the build for this tree; otherwise the commit is unknown."""
     cache = build / "CMakeCache.txt"
     if not cache.is_file():
         return False
@@ -41,8 +41,8 @@ def is_built_here(build: pathlib.Path, root: pathlib.Path = ROOT) -> bool:
 
 
 def where(build: pathlib.Path) -> dict:
-    """What figures depend on beside the code: the load is that of the last minute. The commit is
-    that of the tree, which make bench builds first; of programs from elsewhere it is not known."""
+    """Machine, load of the last minute, and commit. The commit is that of the tree, which make
+    bench builds first; the commit of programs of another tree is unknown."""
     return {
         "cpu": cpu_model(pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")),
         "cores": len(os.sched_getaffinity(0)),
@@ -55,7 +55,7 @@ def where(build: pathlib.Path) -> dict:
 
 
 def begin(build: pathlib.Path) -> dict:
-    """The beginning of results: taken before the benchmark adds to the load."""
+    """The first entries of the results, taken before the benchmark adds to the load."""
     return {WHERE: where(build)}
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes docs/results.md: the results that are kept, each with the machine and the commit.
+"""Writes docs/results.md from stored results, each with its machine and commit.
 
   bench/results.py           writes the page from docs/results/*.json
-  bench/results.py --keep    keeps what is in build/bench first, in place of what was there
-  bench/results.py --check   fails if the page is not what it would write (part of make test)
+  bench/results.py --keep    first copies build/bench/*.json to docs/results
+  bench/results.py --check   fails if the page is outdated (part of make test)
 """
 
 import argparse
@@ -23,10 +23,10 @@ PAGE = pathlib.Path("docs/results.md")
 HEAD = """\
 # Results
 
-Written by `bench/results.py` from `docs/results/*.json`, which `make bench` measured; not edited
-by hand. [benchmarks.md](benchmarks.md) says how each is measured, what is aimed at, and what the
-figures mean. A commit with a plus had changes that were not committed. Load is that of the minute
-before: times of a machine that had other work say little.
+`bench/results.py` generates this page from `docs/results/*.json`, the results of `make bench`; do
+not edit it. [benchmarks.md](benchmarks.md) explains how each figure is measured, its aim and its
+meaning. A plus after a commit means uncommitted changes. Load is the load average of the minute
+before the run: times of a busy machine say little.
 """
 
 
@@ -47,7 +47,7 @@ def table(head: list[str], rows: list[list]) -> list[str]:
 
 
 def readable(value: float, unit: str, budget: float | None) -> tuple:
-    """Short times in nanoseconds, and their budgets with them."""
+    """Converts short times and their budgets to nanoseconds."""
     if unit != "us" or value >= 0.1:
         return value, unit, budget
     return value * 1000, "ns", budget and budget * 1000
@@ -124,7 +124,7 @@ def page(kept: dict[str, dict]) -> str:
 
 
 def keep(build: pathlib.Path, folder: pathlib.Path) -> list[str]:
-    """Copies what says of which machine and commit it is; returns the names."""
+    """Copies results that have a machine and a commit; returns their names."""
     folder.mkdir(parents=True, exist_ok=True)
     names = []
     for name in SECTIONS:
@@ -152,7 +152,7 @@ def main() -> int:
     if arguments.check:
         if target.read_text(encoding="utf-8") == text:
             return 0
-        print(f"{PAGE}:1: not what {KEPT} says; run bench/results.py")
+        print(f"{PAGE}:1: does not match {KEPT}; run bench/results.py")
         return 1
     target.write_text(text, encoding="utf-8")
     return 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Results are kept with their machine and commit, and the page has each of them."""
+"""Results are stored with machine and commit, and the page contains them."""
 
 import json
 import pathlib
@@ -22,14 +22,14 @@ LOOPBACK = {"runs": 3, "bare UDP, round trip, us": 4.0, "bare UDP, round trips p
 
 
 class ResultsTest(unittest.TestCase):
-    def test_a_processor_has_its_name(self):
+    def test_reads_the_name_of_the_processor(self):
         self.assertEqual(record.cpu_model("processor : 0\nmodel name\t: A B  C\n"), "A B  C")
         self.assertNotEqual(record.cpu_model("processor : 0\n"), "")
 
-    def test_results_begin_with_where_they_are_of(self):
+    def test_results_start_with_machine_and_commit(self):
         self.assertEqual(set(record.begin(results.ROOT / "build")[record.WHERE]), set(WHERE))
 
-    def test_programs_of_another_tree_are_of_no_known_commit(self):
+    def test_programs_of_another_tree_have_no_known_commit(self):
         with tempfile.TemporaryDirectory() as folder:
             build = pathlib.Path(folder)
             self.assertEqual(record.where(build)["commit"], "unknown")
@@ -65,12 +65,12 @@ class ResultsTest(unittest.TestCase):
         self.assertIn("| bind, time | 38 | ns | 300 |", text)
         self.assertIn("| translate, time | 9 | ns |  |", text)
 
-    def test_ratios_stand_beside_their_aims(self):
+    def test_the_page_has_ratios_and_their_aims(self):
         text = results.page({"peers": {"where": WHERE, "loopback": LOOPBACK}})
         self.assertIn("| latency of a write of 64 bytes / bare UDP | 1.5 | <= 1.25 | no |", text)
         self.assertIn("| bandwidth of writes of 1 MiB / TCP | 0.9 | >= 0.8 | yes |", text)
 
-    def test_what_does_not_say_where_it_is_of_is_not_kept(self):
+    def test_does_not_keep_results_without_machine_and_commit(self):
         with tempfile.TemporaryDirectory() as root:
             build, folder = pathlib.Path(root, "build"), pathlib.Path(root, "docs/results")
             record.write(build / "bench/memory.json", {"where": WHERE} | MEMORY)
@@ -80,7 +80,7 @@ class ResultsTest(unittest.TestCase):
             self.assertEqual(json.loads((folder / "memory.json").read_text(encoding="utf-8")),
                              {"where": WHERE} | MEMORY)
 
-    def test_a_page_that_is_old_fails_the_check(self):
+    def test_an_outdated_page_fails_the_check(self):
         with tempfile.TemporaryDirectory() as root:
             def run(*options):
                 return subprocess.run([sys.executable, results.__file__, "--root", root, *options],

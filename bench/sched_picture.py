@@ -1,4 +1,4 @@
-"""What a scheduler did, read from the kernel's trace and drawn: one lane for each processor."""
+"""Parses the kernel's scheduler trace and draws it: one lane for each processor."""
 
 import html
 import math
@@ -26,8 +26,8 @@ class Event(NamedTuple):
     seconds: float
     cpu: int
     kind: str  # "switch", "wakeup" or "yield"
-    task: int  # who runs from now on, is woken, or yields
-    before: int = 0  # who ran until a switch
+    task: int  # the task that is switched to, woken, or yields
+    before: int = 0  # the task that ran before a switch
 
 
 class Segment(NamedTuple):
@@ -42,7 +42,7 @@ WAKEUP = re.compile(r" pid=(\d+) .*target_cpu=(\d+)")
 
 
 def parse(trace: str) -> Iterator[Event]:
-    """From the text of tracefs. Lines of other events are passed over."""
+    """The events in the text of tracefs. Skips other events."""
     for line in trace.splitlines():
         match = LINE.search(line)
         if match is None:
@@ -57,18 +57,18 @@ def parse(trace: str) -> Iterator[Event]:
 
 
 def role_of_thread(end: str, name: str) -> str:
-    """Of a process that is the server or the client."""
+    """The role of a thread of the server or the client."""
     if name.startswith(PROGRESS_THREADS):
         return f"{end}'s progress thread"
     return PAGER if name.startswith("verbena-pager") else end
 
 
 class Recording:
-    """Events of a window of time, and whose the tasks are."""
+    """Events of a time window, and the roles of the tasks."""
 
     def __init__(self, events: list[Event], window: tuple[float, float], roles: dict[int, str],
                  running: dict[int, int]):
-        """`running` is by processor, of those that are drawn: who ran where the scheduler never
+        """`running` has, for each drawn processor, the task that ran if the scheduler never
         switched, or 0."""
         self.begin, self.end = window
         self.roles = roles
@@ -97,15 +97,15 @@ class Recording:
         return sum(event.kind == kind and event.cpu == cpu for event in self.events)
 
     def shares(self, cpu: int) -> dict[str, float]:
-        """Of the window, by role, the largest first."""
+        """The share of each role in the window, the largest first."""
         found: Counter = Counter()
         for segment in self.lanes[cpu]:
             found[self.role(segment.task)] += segment.end - segment.begin
         return {role: time / (self.end - self.begin) for role, time in found.most_common()}
 
     def busiest(self, parts: int) -> int:
-        """Which of so many equal parts of the window has the most switches from or to one of the
-        two programs, or is nearest to the middle."""
+        """The part of the window, of `parts` equal ones, with the most switches from or to one of
+        the two programs; of several, the one nearest to the middle."""
         scale = parts / (self.end - self.begin)
         counts = Counter(int((event.seconds - self.begin) * scale) for event in self.events
                          if event.kind == "switch" and any(
@@ -118,7 +118,7 @@ class Recording:
         return [role for role in COLOURS if role in seen]
 
     def columns(self, cpu: int, begin: float, end: float) -> list[Counter]:
-        """The lane in equal parts: how much of each belongs to which role."""
+        """The shares of the roles in each pixel column of the lane."""
         found: list[Counter] = [Counter() for _ in range(WIDTH)]
         scale = WIDTH / (end - begin)
         for segment in self.lanes[cpu]:
@@ -153,7 +153,7 @@ def text(x: float, y: float, words: str, **attributes) -> str:
 
 
 def heights(parts: Counter) -> list[tuple[str, int]]:
-    """Of one column, in whole pixels that fill the lane, in the order of the legend."""
+    """The heights of the roles in one column, in whole pixels, in the order of the legend."""
     whole = sum(parts.values())
     found, before, below = [], 0.0, 0
     for role in COLOURS:
@@ -167,7 +167,7 @@ def heights(parts: Counter) -> list[tuple[str, int]]:
 
 
 def draw_lane(columns: list[Counter], top: float) -> list[str]:
-    """A path for each role. Columns that look the same are drawn as one."""
+    """A path for each role. Equal adjacent columns are drawn as one."""
     paths: dict[str, list[str]] = {}
     stacks = [heights(parts) for parts in columns]
     start = 0
@@ -185,7 +185,7 @@ def draw_lane(columns: list[Counter], top: float) -> list[str]:
 
 
 def draw_seams(recording: Recording, cpu: int, begin: float, end: float, top: float) -> list[str]:
-    """Between tasks of one colour, where they are wide enough to be seen."""
+    """Lines between tasks of one colour that are wide enough to be visible."""
     scale = WIDTH / (end - begin)
     lane = [one for one in recording.lanes[cpu] if (one.end - one.begin) * scale > 3]
     marks = [f"M{LEFT + (two.begin - begin) * scale:.1f} {top:g}v{LANE}"
@@ -207,17 +207,17 @@ def draw_wakes(recording: Recording, cpu: int, begin: float, end: float, top: fl
 
 
 def step_of(length: float) -> float:
-    """1, 2 or 5 times a power of ten, so that there are at most eleven marks."""
+    """1, 2 or 5 times a power of ten, such that there are at most eleven marks."""
     power = 10 ** math.floor(math.log10(length / 10))
     return next(step * power for step in (1, 2, 5, 10) if length / (step * power) <= 10.001)
 
 
 def draw_axis(first: float, length: float, top: float, bottom: float) -> list[str]:
-    """Times are in ms from the begin of the window."""
+    """The time axis, in ms from the start of the window."""
     step = step_of(length)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     lines = []
-    slack = 1e-3  # of a step: times are sums, and the first and last mark are on the edge
+    slack = 1e-3  # of a step: rounding must not drop the marks at the edges
     for number in range(math.ceil(first / step - slack),
                         math.floor((first + length) / step + slack) + 1):
         x = LEFT + WIDTH * (number * step - first) / length
@@ -229,7 +229,7 @@ def draw_axis(first: float, length: float, top: float, bottom: float) -> list[st
 
 def draw_panel(recording: Recording, begin: float, end: float, top: float,
                labels: dict[int, str]) -> tuple[list[str], float]:
-    """All lanes of a part of the window, and where they end."""
+    """All lanes of a part of the window, and their lower edge."""
     lines = []
     y = top
     for cpu in recording.cpus:

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""Records the scheduler while a program of perftest runs on Verbena, and draws who ran when.
+"""Records the scheduler while a program of perftest runs on Verbena, and draws which task ran when.
 
   bench/sched_trace.py --out FILE.svg [--milliseconds 20] [--loops K] [--cpu N] -- PROGRAM ARGS
 
     bench/sched_trace.py --out one.svg --cpu 0 -- ib_send_lat -c RC -s 8 -D 2
     bench/sched_trace.py --out busy.svg --loops 8 -- ib_send_lat -e -c RC -s 8 -n 10000
 
-Starts `verbena run -- PROGRAM ARGS` as a server and, with the server's address behind, as a client,
-both on a loopback device of their own. They run twice: the first run tells how long it takes, and
-the middle of the second is recorded. It should last longer than the start of a program, which takes
-some tenths of a second, and not longer than a minute: -D 2 of perftest is two seconds. With -e
-perftest takes -n only.
+Starts `verbena run -- PROGRAM ARGS` as a server and, with the server's address appended, as a
+client, both on a loopback device of their own. They run twice: the first run measures the duration,
+and the middle of the second is recorded. A run should take at least a second, because programs need
+some tenths of a second to start, and at most a minute: -D 2 of perftest is two seconds. With -e
+perftest accepts -n only.
 
-One lane for each processor that is used: the program's own thread and the progress thread of each
-end, pagers, busy loops, others; idle where no task runs. Below, the twentieth of it that has most
-switches of either end, 20 times as wide. Prints the same as figures: shares of time, switches,
-wake-ups, calls of sched_yield. Needs root, for the kernel's trace (tracefs, which is mounted if it
-is not there). To record takes time from the tasks at each switch.
+The drawing has a lane for each processor: the program's own thread and the progress thread of each
+end, pagers, busy loops, others, idle. Below is the twentieth of the window with most switches of
+either end, 20 times as wide. Also prints shares of time, switches, wake-ups and calls of
+sched_yield. Needs root for tracefs, which it mounts if necessary. Recording costs some time at each
+switch.
 """
 
 import argparse
@@ -39,12 +39,12 @@ TRACING = pathlib.Path("/sys/kernel/tracing")
 EVENTS = ("sched/sched_switch", "sched/sched_wakeup", "sched/sched_wakeup_new",
           "syscalls/sys_enter_sched_yield")
 BUFFER_KIB = 16 << 10  # for each processor
-MARGIN_SECONDS = 0.01  # on both sides of the window, so that each lane has a switch before it
+MARGIN_SECONDS = 0.01  # on both sides of the window, so that each lane has an earlier switch
 
 
 @contextlib.contextmanager
 def trace_instance():
-    """A buffer of our own beside those of others who trace."""
+    """A trace buffer that is separate from those of other tracers."""
     if not (TRACING / "variants").is_dir():
         networks.run("mount", "-t", "tracefs", "nodev", TRACING)
     folder = TRACING / "variants" / f"verbena{os.getpid()}"
@@ -55,7 +55,7 @@ def trace_instance():
         (folder / "buffer_size_kb").write_text(str(BUFFER_KIB))
         for event in EVENTS:
             switch = folder / "events" / event / "enable"
-            if switch.exists():  # not every kernel has system calls among its events
+            if switch.exists():  # not every kernel has events of system calls
                 switch.write_text("1")
         yield folder
     finally:
@@ -71,7 +71,7 @@ def warn_of_lost_events(folder: pathlib.Path) -> None:
 
 
 def threads_of(pid: int) -> dict[int, str]:
-    """Names by task."""
+    """The names of the threads, by task id."""
     found = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(OSError):
@@ -80,7 +80,7 @@ def threads_of(pid: int) -> dict[int, str]:
 
 
 def running_on(tasks) -> dict[int, int]:
-    """By processor, one of the tasks that can run there now."""
+    """For each processor, one of the tasks that are runnable there."""
     found = {}
     for task in tasks:
         with contextlib.suppress(OSError):
@@ -91,13 +91,14 @@ def running_on(tasks) -> dict[int, int]:
 
 
 class Pair:
-    """A server and a client, each run of which is the same."""
+    """A server and a client that can be run several times."""
 
     def __init__(self, peers: compare_peers.Peers, words: list[str]):
         self.peers, self.words = peers, words
 
     def run(self, during=None) -> float:
-        """Seconds of the client. `during` is called with the processes of both ends."""
+        """Runs both; returns the duration of the client in seconds. Calls `during` with the
+        pids."""
         port = free_port()
         command = perftest.command(self.peers, port, *self.words)
         with self.peers.listening(port, *command) as server:
@@ -109,7 +110,7 @@ class Pair:
                     during(server.pid, client.pid)
                     if client.poll() is not None:
                         raise compare_peers.Failure(
-                            "the client ended while it was recorded; let it run longer (-D, -n)")
+                            "the client ended during the recording; make it run longer (-D, -n)")
                 code = progress.wait(client, progress.RUN_SECONDS)
             finally:
                 client.kill()
@@ -160,19 +161,20 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--build", type=pathlib.Path, default=progress.ROOT / "build",
                         help="the build tree, ./build by default")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the drawing, in SVG")
-    parser.add_argument("--milliseconds", type=float, default=20, help="of the window (20)")
-    parser.add_argument("--loops", type=int, default=0, help="busy loops beside it, not bound (0)")
+    parser.add_argument("--milliseconds", type=float, default=20, help="length of the window (20)")
+    parser.add_argument("--loops", type=int, default=0, help="number of busy loops, unbound (0)")
     parser.add_argument("--cpu", type=int,
-                        help="binds both ends to this processor, and draws no other")
-    parser.add_argument("--title", help="above the drawing; names the programs by default")
-    parser.add_argument("words", nargs="+", metavar="PROGRAM", help="of perftest, and its options")
+                        help="bind both ends to this processor, and draw no other")
+    parser.add_argument("--title", help="title of the drawing (default: the programs)")
+    parser.add_argument("words", nargs="+", metavar="PROGRAM",
+                        help="program of perftest and its options")
     return parser.parse_args()
 
 
 def main() -> int:
     arguments = parse_arguments()
     if not networks.is_root():
-        print("sched_trace: needs root, for the kernel's trace", file=sys.stderr)
+        print("sched_trace: needs root for tracefs", file=sys.stderr)
         return 1
     progress.end_on_sigterm()
     place_options = {} if arguments.cpu is None else {"cpu": arguments.cpu}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The kernel's trace is read right, each task has its time, and a drawing is one."""
+"""sched_picture.py parses the trace, attributes time to tasks, and draws all lanes."""
 
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -35,7 +35,7 @@ class ParseTest(unittest.TestCase):
                          [Event(13.0001, 1, "switch", 43, before=42),
                           Event(13.0002, 1, "wakeup", 44), Event(13.0003, 1, "yield", 42)])
 
-    def test_threads_are_known_by_their_names(self):
+    def test_recognizes_threads_by_their_names(self):
         progress_thread = "server's progress thread"
         for name, role in (("ib_send_lat", SERVER), ("verbena-pager", PAGER),
                            ("verbena-prog", progress_thread),
@@ -50,18 +50,18 @@ class RecordingTest(unittest.TestCase):
         for role, share in expected.items():
             self.assertAlmostEqual(found[role], share)
 
-    def test_time_before_the_first_switch_is_of_the_task_that_it_ends(self):
+    def test_time_before_the_first_switch_belongs_to_the_previous_task(self):
         self.assert_shares(recording().shares(0), {SERVER: 0.4, CLIENT: 0.4, IDLE: 0.1, OTHER: 0.1})
 
-    def test_without_a_switch_all_is_of_the_task_that_ran(self):
+    def test_without_a_switch_all_time_belongs_to_the_running_task(self):
         self.assert_shares(recording().shares(1), {LOOP: 1.0})
 
-    def test_what_is_outside_of_the_window_does_not_count(self):
+    def test_ignores_events_outside_of_the_window(self):
         part = Recording(EVENTS, (0.003, 0.0065), ROLES, {0: 0})
         self.assert_shares(part.shares(0), {CLIENT: 3 / 3.5, IDLE: 0.5 / 3.5})
         self.assertEqual((part.count("switch", 0), part.count("yield", 0)), (1, 1))
 
-    def test_the_part_with_most_switches_of_both_ends_is_found(self):
+    def test_finds_the_part_with_most_switches_of_both_ends(self):
         self.assertEqual(recording().busiest(2), 1)
         loops = [Event(0.001 + i / 1e6, 0, "switch", 3, before=98) for i in range(9)]
         self.assertEqual(Recording(loops + EVENTS, (0.0, 0.01), ROLES, {0: 0}).busiest(2), 1)
@@ -72,9 +72,9 @@ class RecordingTest(unittest.TestCase):
             self.assertAlmostEqual(sum(parts.values()), 1)
 
     def test_the_summary_has_each_lane(self):
-        said = sched_picture.summary(recording())
-        self.assertIn("CPU 0: 4 switches, 1 wake-ups, 1 calls of sched_yield", said)
-        self.assertIn("CPU 1: 0 switches", said)
+        output = sched_picture.summary(recording())
+        self.assertIn("CPU 0: 4 switches, 1 wake-ups, 1 calls of sched_yield", output)
+        self.assertIn("CPU 1: 0 switches", output)
 
 
 class DrawTest(unittest.TestCase):

@@ -11,29 +11,29 @@
 
 namespace verbena::bench {
 
-// What a steady writer did in a window of time.
+// The results of a steady writer in a time window.
 struct Window {
   double writes_per_second = 0;
   double p99_us = 0;
   double longest_us = 0;
-  bool is_lost = false;  // a write failed, and with it the connection
+  bool is_lost = false;  // a write failed, which ended the connection
   uint64_t others = 0;   // writes of other queue pairs
 };
 
-// The queue pair that is measured beside others: it writes to memory that is there, some writes
-// under way all the time.
+// The queue pair whose speed is measured next to others: it writes to present memory, with a
+// constant number of outstanding writes.
 class SteadyWriter {
  public:
-  static constexpr size_t kDepth = 8;  // its requests have the numbers below; others do not
+  static constexpr size_t kDepth = 8;  // outstanding writes; their ids are 0 to kDepth - 1
 
   explicit SteadyWriter(World& world) : world_(world) {
     Populate(here_.bytes(), true);
     Populate(there_.bytes(), true);
   }
 
-  // Calls `on_turn` all the time, and `on_other` with each completion of others. A window in which
-  // a write fails ends with it.
-  [[nodiscard]] Window Measure(std::chrono::nanoseconds duration, auto on_turn, auto on_other) {
+  // Calls `on_poll` in each iteration, and `on_other` with each completion of others. A failed
+  // write ends the window.
+  [[nodiscard]] Window Measure(std::chrono::nanoseconds duration, auto on_poll, auto on_other) {
     cli::Latencies latencies;
     Window window;
     size_t under_way = 0;
@@ -42,7 +42,7 @@ class SteadyWriter {
     for (uint64_t slot = 0; slot < kDepth; ++slot, ++under_way) Post(slot);
     for (; under_way > 0 && !window.is_lost; now = Clock::now()) {
       const bool goes_on = now - begin < duration;
-      if (goes_on) on_turn();
+      if (goes_on) on_poll();
       for (const Completion& one : world_.PollAny()) {
         if (one.id.value() >= kDepth) {
           on_other(one);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""UCX on Verbena beside UCX over TCP, measured in one run.
+"""Compares UCX on Verbena with UCX over TCP, in one run.
 
   bench/ucx.py [--build DIR] [--minutes M]      (part of make bench)
 
-Debian's ucx_perftest, with nothing set but UCX_TLS: rc_v and ud_v by `verbena run`, and tcp, in
-steps, so that all meet the same neighbours; the best of each counts. On the loopback device of a
-namespace that has no other and, as root, on a veth pair of MTU 9000. Prints operations and sizes,
-ratios to TCP, and whether the aims are met; writes build/bench/ucx.json. Each end has a processor
-of its own.
+Debian's ucx_perftest, with no setting except UCX_TLS: rc_v and ud_v by `verbena run`, and tcp. Runs
+alternate, so that all see the same background load; the best of each counts. They use the loopback
+device of a namespace of their own and, as root, a veth pair of MTU 9000. Prints operations and
+sizes, ratios to TCP, and whether the aims are met; writes build/bench/ucx.json. Each end has a
+processor of its own.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Row(NamedTuple):
         return f"{self.test}_{self.size}"
 
     def line(self) -> str:
-        """For ucx_perftest -b. About a tenth of a second on a quiet machine."""
+        """A line for ucx_perftest -b, which takes about a tenth of a second on an idle machine."""
         count = 2000 if self.unit == LATENCY else max(20, min(5000, (256 << 20) // self.size))
         if self.size > 4096 and self.unit == LATENCY:
             count = 300
@@ -63,11 +63,11 @@ def rows() -> list[Row]:
             + [Row(test, size, BANDWIDTH) for test, sizes in bandwidths for size in sizes])
 
 
-def figures(said: str) -> dict[str, float]:
-    """From the lines of ucx_perftest -v, by row: the median latency, or the bandwidth."""
+def figures(output: str) -> dict[str, float]:
+    """The median latency or the bandwidth of each row, from the output of ucx_perftest -v."""
     by_name = {row.name: row for row in rows()}
     found = {}
-    for line in said.splitlines():
+    for line in output.splitlines():
         columns = line.split(",")
         row = by_name.get(columns[0])
         if row is not None and len(columns) == 9:
@@ -76,7 +76,7 @@ def figures(said: str) -> dict[str, float]:
 
 
 class Bench:
-    """Two places, and what runs between them."""
+    """Runs ucx_perftest between two network namespaces."""
 
     def __init__(self, build: pathlib.Path, there, here, batch: pathlib.Path, end: float):
         cpus = sorted(os.sched_getaffinity(0))
@@ -106,21 +106,21 @@ class Bench:
             process.wait(10)
 
     def measure(self, transport: str) -> dict[str, float]:
-        """What was measured within the time."""
+        """The figures that were measured in time."""
         port = free_port()
         with self.server(transport, port):
             process = subprocess.Popen(self.command(self.here, transport, port, self.there.ipv4),
                                        cwd="/", text=True, stdout=subprocess.PIPE,
                                        stderr=subprocess.STDOUT)
             try:
-                said, _ = process.communicate(timeout=max(1.0, self.end - time.monotonic()))
+                output, _ = process.communicate(timeout=max(1.0, self.end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.terminate()
-                said, _ = process.communicate()
-        found = figures(said)
+                output, _ = process.communicate()
+        found = figures(output)
         if len(found) < len(rows()):
-            print(f"left out over {transport}: {len(rows()) - len(found)} of {len(rows())}; last "
-                  f"said: {said.strip().splitlines()[-1:]}", file=sys.stderr)
+            print(f"skipped over {transport}: {len(rows()) - len(found)} of {len(rows())}; last "
+                  f"output: {output.strip().splitlines()[-1:]}", file=sys.stderr)
         return found
 
 
@@ -150,7 +150,7 @@ def is_met(row: Row, value: float) -> bool:
 
 def show(title: str, found: dict) -> None:
     def cell(value: float | None) -> str:
-        return f"{value:10,.2f}" if value is not None else "  left out"
+        return f"{value:10,.2f}" if value is not None else "   skipped"
 
     print(f"\nUCX, {title}\n  {'operation':14}{'bytes':>9}      {'rc_v':>10}{'ud_v':>10}{'tcp':>10}"
           f"{'rc_v/tcp':>10}{'ud_v/tcp':>10}")
@@ -187,7 +187,7 @@ def main() -> int:
     arguments = parser.parse_args()
     build = arguments.build.resolve()
     if shutil.which("ucx_perftest") is None:
-        print("UCX: skipped, there is no ucx_perftest; it is in ucx-utils")
+        print("UCX: skipped, ucx_perftest is not installed (package ucx-utils)")
         return 0
     results = record.begin(build)
     failure = None

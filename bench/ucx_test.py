@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What ucx_perftest prints is read right, and aims are met where they are."""
+"""ucx.py parses the output of ucx_perftest and compares ratios with aims."""
 
 import unittest
 
 import ucx
 
-SAID = """\
+OUTPUT = """\
 Waiting for connection...
 batch,iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr
 tag_lat_8,  20,4.149,8901.322,8901.322,0.00,0.00,112,112
@@ -17,15 +17,15 @@ tag_bw_8,  20
 
 class UcxTest(unittest.TestCase):
     def test_latency_is_the_median_and_bandwidth_the_average(self):
-        self.assertEqual(ucx.figures(SAID), {"tag_lat_8": 4.149, "tag_bw_1048576": 28.22})
+        self.assertEqual(ucx.figures(OUTPUT), {"tag_lat_8": 4.149, "tag_bw_1048576": 28.22})
 
-    def test_the_best_counts(self):
+    def test_takes_the_best_run(self):
         latency, bandwidth = ucx.Row("tag_lat", 8, ucx.LATENCY), ucx.Row("tag_bw", 8, ucx.BANDWIDTH)
         self.assertEqual(ucx.best([{"tag_lat_8": 2.0}, {}, {"tag_lat_8": 1.0}], latency), 1.0)
         self.assertEqual(ucx.best([{"tag_bw_8": 2.0}, {"tag_bw_8": 1.0}], bandwidth), 2.0)
         self.assertIsNone(ucx.best([{}], latency))
 
-    def test_what_was_not_measured_has_no_ratio(self):
+    def test_missing_measurements_have_no_ratio(self):
         row = ucx.Row("tag_lat", 8, ucx.LATENCY)
         found = {row.name: {"rc_v": 5.0, "ud_v": None, "tcp": 4.0}}
         self.assertEqual(ucx.ratio(found, row, "rc_v"), 1.25)
@@ -38,7 +38,7 @@ class UcxTest(unittest.TestCase):
         self.assertTrue(ucx.is_met(bandwidth, 0.8))
         self.assertFalse(ucx.is_met(bandwidth, 0.79))
 
-    def test_what_is_aimed_at_is_measured(self):
+    def test_every_aim_belongs_to_a_measured_row(self):
         self.assertLessEqual(ucx.AIMED_AT, {(row.test, row.size) for row in ucx.rows()})
         for row in ucx.rows():
             self.assertIn(f"-t {row.test} -s {row.size} ", row.line())

@@ -1,7 +1,8 @@
-// What a round trip over UDP costs on this machine when nothing is done but that: two threads, a
-// plain socket each, busy polling. The floor under every latency that the adapter can have. With
-// --fabric the same through UdpFabric, to see what that adds. Between two machines, or namespaces,
-// one side is --echo, until it is killed, and the other one --to.
+// The round-trip time of plain UDP on this machine: two threads with a socket each, busy polling.
+// It is the lower bound for the latency of the adapter. --fabric uses UdpFabric instead, to measure
+// its overhead. Between two machines or namespaces, one side runs --echo until it is killed, the
+// other
+// --to.
 //
 //   udp_floor [--json] [--fabric] [--round-trips N] [--to IPV4-ADDRESS]
 //   udp_floor --echo IPV4-ADDRESS
@@ -49,7 +50,7 @@ sockaddr_in MakeAddress(in_addr_t address, uint16_t port) {
   return made;
 }
 
-// A socket on a port of loopback that the system chooses by default.
+// A socket on a loopback port that the kernel chooses by default.
 class SocketPeer {
  public:
   explicit SocketPeer(const sockaddr_in& own = MakeAddress(htonl(INADDR_LOOPBACK), 0))
@@ -64,7 +65,7 @@ class SocketPeer {
     CHECK(sendto(socket_.get(), bytes_.data(), kBytes, 0, reinterpret_cast<const sockaddr*>(&to),
                  sizeof(to)) == kBytes);
   }
-  // From whom.
+  // Returns the address of the sender.
   sockaddr_in Receive() {
     sockaddr_in from{};
     socklen_t size = sizeof(from);
@@ -72,7 +73,7 @@ class SocketPeer {
                                  reinterpret_cast<sockaddr*>(&from), &size) < 0;
          ++empty) {
       CHECK(errno == EAGAIN);
-      // As the verbena command does: on a busy machine the other side may need the processor.
+      // Yields like the verbena command: on a busy machine the other side may need the processor.
       if (empty % 64 == 0) sched_yield();
     }
     return from;
@@ -109,7 +110,7 @@ class FabricPeer {
   std::unique_ptr<UdpFabric> fabric_;
 };
 
-// In nanoseconds, sorted.
+// The times of all round trips in nanoseconds, sorted.
 std::vector<int64_t> TimeEach(size_t count, const auto& round_trip) {
   std::vector<int64_t> times;
   times.reserve(kWarmUp + count);
@@ -167,9 +168,9 @@ void Print(const std::vector<int64_t>& sorted, bool json) {
       json ? "{\"bytes\": %zu, \"round_trips\": %zu, \"round_trips_per_second\": %.0f, "
              "\"avg_us\": %.2f, \"p50_us\": %.2f, \"p90_us\": %.2f, \"p99_us\": %.2f, "
              "\"p999_us\": %.2f, \"min_us\": %.2f}\n"
-           : "%zu bytes, %zu round trips: %.0f a second, %.2f us on average; half of them within "
-             "%.2f us, 90 %% within %.2f us, 99 %% within %.2f us, 99.9 %% within %.2f us; "
-             "shortest %.2f us\n";
+           : "%zu bytes, %zu round trips: %.0f per second, average %.2f us; p50 %.2f us, "
+             "p90 %.2f us, p99 %.2f us, p99.9 %.2f us; "
+             "minimum %.2f us\n";
   std::printf(format, kBytes, sorted.size(), per_second, 1e6 / per_second,
               MicrosecondsAt(sorted, 0.5), MicrosecondsAt(sorted, 0.9),
               MicrosecondsAt(sorted, 0.99), MicrosecondsAt(sorted, 0.999),

@@ -1,6 +1,6 @@
-// What a packet of 4 KiB costs besides its headers: the copy out of the program's memory and the
-// ICRC, each alone and both as a sender does them, beside the plain memcpy and the plain CRC that
-// bound them. All memory is warm. tools/bench.py prints the rates and the ratios.
+// The cost of the payload of a 4 KiB packet: the copy from the program's memory and the ICRC, each
+// alone and both as a sender does them, and memcpy and CRC alone, which bound them. All memory is
+// cached. tools/bench.py prints the rates and the ratios.
 
 #include <array>
 #include <cstddef>
@@ -23,7 +23,7 @@
 namespace verbena::bench {
 namespace {
 
-// A write of one packet, and the program's memory that it comes from.
+// A write of one packet, and its source in the program's memory.
 class WirePacket {
  public:
   static constexpr size_t kPayload = 4096;
@@ -38,7 +38,7 @@ class WirePacket {
   const std::byte* memory() const { return memory_.data(); }
   std::span<std::byte> bytes() { return bytes_; }
   std::span<std::byte> payload() { return bytes().subspan(kHeader, kPayload); }
-  // What the ICRC is of, and its place.
+  // The bytes that the ICRC covers, and its position.
   std::span<std::byte> covered() { return bytes().first(kHeader + kPayload); }
   std::span<std::byte> icrc() { return bytes().last(wire::kIcrcSize); }
 
@@ -53,7 +53,7 @@ constexpr wire::UdpFlow kFlow{.source = IpAddress::FromIpv4(Ipv4Address(0x0A0000
                               .destination_port = 4791};
 
 // Runs `work` on a packet and counts its payload. The size is hidden from the compiler, which would
-// else write out a copy of its own in place of the library's.
+// otherwise inline the copy instead of calling memcpy.
 template <class Work>
 void Measure(benchmark::State& state, Work work) {
   WirePacket packet;
@@ -73,7 +73,7 @@ void Memcpy(benchmark::State& state) {
 }
 BENCHMARK(Memcpy);
 
-// To where the library's copy is at its best, which the payload's place behind its headers is not.
+// memcpy to an aligned address, where it is fastest. The payload in a packet is not aligned.
 void MemcpyAligned(benchmark::State& state) {
   Measure(state, [](WirePacket& packet, size_t size) {
     std::memcpy(packet.bytes().data(), packet.memory(), size);
@@ -88,7 +88,7 @@ void GuardedCopy(benchmark::State& state) {
 }
 BENCHMARK(GuardedCopy);
 
-// By the library that we use, with nothing around it.
+// The CRC of ISA-L alone.
 void Crc(benchmark::State& state) {
   Measure(state, [](WirePacket& packet, size_t size) {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(packet.payload().data());

@@ -1,4 +1,4 @@
-# What is checked about the tree itself, as tests.
+# Tests that check the source tree itself.
 
 function(verbena_check name script)
   add_test(NAME check.${name} COMMAND Python3::Interpreter tools/${script} ${ARGN}

@@ -1,12 +1,13 @@
-# Where things go when they are installed. Each belongs to one of three components, which are the
-# Debian packages of VerbenaPackages.cmake:
+# Installation. Each file belongs to one of three components, which are the Debian packages of
+# VerbenaPackages.cmake:
 #   runtime      lib/libverbena.so.0, for programs on the C++ API
-#   development  what they are built with
-#   command      bin/verbena, and the libraries that take the place of the system's; these lie in a
-#                folder of their own, where no program finds them but by `verbena run`
+#   development  headers and CMake and pkg-config files, to build such programs
+#   command      bin/verbena, and the drop-in libraries in a folder of their own, where only
+#                `verbena run` finds them
 
-# As Debian has it, also below /usr/local, where its loader looks, too. CMake would have it so for
-# the prefix /usr alone; "lib" is what it has chosen otherwise, here or in an older build folder.
+# Debian's multiarch folder, also below /usr/local, which Debian's loader searches too. CMake uses
+# it for the prefix /usr only; otherwise it sets "lib", possibly in the cache of an older build
+# folder.
 if(CMAKE_LIBRARY_ARCHITECTURE AND EXISTS /etc/debian_version AND
    (NOT DEFINED CMAKE_INSTALL_LIBDIR OR CMAKE_INSTALL_LIBDIR STREQUAL "lib"))
   set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE} CACHE PATH "Libraries" FORCE)
@@ -17,7 +18,7 @@ include(CMakePackageConfigHelpers)
 set(VERBENA_PRIVATE_LIBDIR ${CMAKE_INSTALL_LIBDIR}/verbena)
 set(VERBENA_PACKAGING ${PROJECT_SOURCE_DIR}/packaging)
 
-# As Debian's policy wants manual pages and changelogs: with nothing of this machine in them.
+# Debian policy: manual pages and changelogs are compressed, without name and timestamp (gzip -9n).
 function(verbena_install_compressed file destination name component)
   set(compressed ${PROJECT_BINARY_DIR}/compressed/${component}/${name}.gz)
   get_filename_component(folder ${compressed} DIRECTORY)
@@ -27,8 +28,8 @@ function(verbena_install_compressed file destination name component)
   install(FILES ${compressed} DESTINATION ${destination} COMPONENT ${component})
 endfunction()
 
-# A program finds libverbena beside it, wherever both were put. Where the loader finds it anyway,
-# Debian wants no path in programs.
+# The RPATH is relative, so that a program finds libverbena under any prefix. In /usr the loader
+# finds it anyway, and Debian policy forbids an RPATH.
 function(verbena_install_programs)
   foreach(program IN ITEMS verbena_command verbena-sim)
     if(NOT TARGET ${program})
@@ -49,7 +50,7 @@ endif()" COMPONENT command)
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endfunction()
 
-# For programs on the C++ API: the library, its headers, and how to find them.
+# The C++ API: library, headers, CMake and pkg-config files.
 function(verbena_install_api)
   install(TARGETS verbena EXPORT verbena LIBRARY COMPONENT runtime NAMELINK_COMPONENT development)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/verbena TYPE INCLUDE COMPONENT development)
@@ -64,7 +65,8 @@ function(verbena_install_api)
   install(FILES ${PROJECT_BINARY_DIR}/verbena-config.cmake
                 ${PROJECT_BINARY_DIR}/verbena-config-version.cmake
           DESTINATION ${package} COMPONENT development)
-  # The package and `cmake --install --prefix` put it elsewhere than was configured.
+  # The prefix is relative: packages and `cmake --install --prefix` install under another prefix
+  # than the configured one.
   file(RELATIVE_PATH prefix_from_here /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/verbena.pc.in ${PROJECT_BINARY_DIR}/verbena.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/verbena.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
@@ -81,7 +83,6 @@ function(verbena_install)
     install(FILES ${VERBENA_PACKAGING}/copyright DESTINATION ${folder} COMPONENT ${component})
     verbena_install_compressed(${VERBENA_PACKAGING}/changelog ${folder} changelog ${component})
   endforeach()
-  # Removes what the last `make install` has put down.
   add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -P
                     ${PROJECT_SOURCE_DIR}/cmake/VerbenaUninstall.cmake
                     WORKING_DIRECTORY ${PROJECT_BINARY_DIR})

@@ -1,4 +1,4 @@
-# The Debian packages, by `make deb`: one for each component of VerbenaInstall.cmake.
+# The Debian packages of `make deb`, one for each component of VerbenaInstall.cmake.
 
 set(VERBENA_PACKAGE_OF_runtime libverbena${PROJECT_VERSION_MAJOR})
 set(VERBENA_PACKAGE_OF_development libverbena-dev)
@@ -29,12 +29,13 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 set(CPACK_STRIP_FILES ON)
 
-verbena_package(runtime libs "This is the library for programs on the C++ API.")
-verbena_package(development libdevel "These are the headers of the C++ API, and how
-CMake and pkg-config find them.")
-verbena_package(command net "Programs that were written for libibverbs run on it
-as they are, by 'verbena run'; the system's own libibverbs stays in charge of
-all others.")
+verbena_package(runtime libs "This package contains the library for programs
+on the C++ API.")
+verbena_package(development libdevel "This package contains the headers of the
+C++ API and its CMake and pkg-config files.")
+verbena_package(command net "This package contains the command 'verbena'.
+'verbena run' starts unmodified libibverbs programs on the adapter; all other
+programs keep using the system's libibverbs.")
 
 # The headers include tl/expected.hpp.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${this_runtime}, libexpected-dev")
@@ -42,8 +43,8 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "${this_runtime}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "ibverbs-utils, perftest")
 configure_file(${PROJECT_SOURCE_DIR}/packaging/shlibs.in ${PROJECT_BINARY_DIR}/shlibs @ONLY)
-# The last two files do not exist. Without them CPack would write maintainer scripts that call
-# ldconfig, although the trigger does that.
+# The last two files do not exist. Naming them keeps CPack from writing maintainer scripts that call
+# ldconfig, which the trigger already does.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
     "${PROJECT_BINARY_DIR}/shlibs;${PROJECT_SOURCE_DIR}/packaging/triggers"
     ${PROJECT_BINARY_DIR}/none/postinst ${PROJECT_BINARY_DIR}/none/postrm)

@@ -1,5 +1,5 @@
-# Headers that are read once instead of in each file, which takes a third off a build. Not in the
-# build of the linter, where a file that forgot an include must fail: VERBENA_PRECOMPILED is off.
+# Precompiled headers, which save a third of the build time. The lint build turns
+# VERBENA_PRECOMPILED off, so that a file with a missing include fails.
 
 set(VERBENA_COMMON_HEADERS
     <algorithm> <array> <atomic> <deque> <functional> <memory> <optional> <span> <string>
@@ -7,18 +7,18 @@ set(VERBENA_COMMON_HEADERS
 
 # verbena_shared_headers(<target> <header>...)
 #
-# Compiles the headers once, for all targets with the same options: with others the compilers would
-# refuse them, and -Winvalid-pch says so.
+# Compiles the headers once for all targets. The compiler accepts them only in targets with the same
+# options, and warns otherwise (-Winvalid-pch).
 function(verbena_shared_headers target)
   set(source ${PROJECT_BINARY_DIR}/${target}.cc)
-  file(CONFIGURE OUTPUT ${source} CONTENT "// What is precompiled needs a source beside it.\n")
+  file(CONFIGURE OUTPUT ${source} CONTENT "// A target needs a source file.\n")
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${source})
   target_precompile_headers(${target} PRIVATE ${ARGN})
 endfunction()
 
 # verbena_precompile_for(<shared> <target> <headers of shared> [<header>...])
 #
-# Without headers of its own a target takes the shared ones.
+# A target without additional headers reuses the precompiled headers of <shared>.
 function(verbena_precompile_for shared target common)
   if(ARGN)
     target_precompile_headers(${target} PRIVATE ${common} ${ARGN})
@@ -29,7 +29,8 @@ endfunction()
 
 # verbena_precompile(<target> [<header>...])
 #
-# The common headers, and those that most files of the target include and that take long to read.
+# Precompiles the common headers, and headers that most files of the target include and that are
+# slow to compile.
 function(verbena_precompile target)
   if(NOT VERBENA_PRECOMPILED)
     return()
@@ -43,7 +44,7 @@ endfunction()
 
 # verbena_precompile_test(<target> [<header>...])
 #
-# The same for a test, which is a program and not optimised.
+# The same for a test, which needs other options: position-independent executable, not optimised.
 function(verbena_precompile_test target)
   if(NOT VERBENA_PRECOMPILED)
     return()

@@ -1,4 +1,5 @@
-# The programs around the libraries. Each may use every layer; LIBRARIES names what else it links.
+# Programs besides the libraries: examples, benchmarks, fuzz targets. Each may use every layer;
+# LIBRARIES are additional libraries to link.
 
 if("bench" IN_LIST VERBENA_PARTS)
   find_package(benchmark REQUIRED)
@@ -9,10 +10,10 @@ function(verbena_program target source)
   add_executable(${target} ${source})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE verbena_layers ${ARGN})
-  verbena_link_in_parts(${target})
+  verbena_link_without_lto(${target})
 endfunction()
 
-# The same, optimised as a whole as what users run is: for what is measured.
+# The same with LTO, as the installed libraries are built: for programs that measure.
 function(verbena_measured_program target source)
   add_executable(${target} ${source})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
@@ -25,8 +26,7 @@ endfunction()
 
 # verbena_example(<name> [LIBRARIES <target>...])
 #
-# examples/<name>.cc -> bin/<name>. The test example.<name> runs it: an example that fails is worse
-# than none.
+# examples/<name>.cc -> bin/<name>. The test example.<name> runs it.
 function(verbena_example name)
   cmake_parse_arguments(PARSE_ARGV 1 example "" "" "LIBRARIES")
   verbena_program(${name} ${name}.cc ${example_LIBRARIES})
@@ -35,8 +35,8 @@ endfunction()
 
 # verbena_bench(<name> [LIBRARIES <target>...])
 #
-# bench/<name>_bench.cc -> bin/<name>_bench with Google Benchmark, which brings main(). In the
-# release build the test bench.<name>.smoke runs each case for an instant.
+# bench/<name>_bench.cc -> bin/<name>_bench with the main() of Google Benchmark. In the release
+# build the test bench.<name>.smoke runs each case for 10 ms.
 function(verbena_bench name)
   cmake_parse_arguments(PARSE_ARGV 1 bench "" "" "LIBRARIES")
   verbena_measured_program(${name}_bench ${name}_bench.cc ${bench_LIBRARIES}
@@ -47,15 +47,15 @@ function(verbena_bench name)
   endif()
 endfunction()
 
-# What the build preset of the fuzz targets builds: they need a few of the layers only.
+# All fuzz targets, for the fuzz preset: they need only some of the layers.
 add_custom_target(verbena_fuzzers)
 
 # verbena_fuzz(<name> [LIBRARIES <target>...])
 #
-# fuzz/<name>_fuzz.cc -> bin/<name>_fuzz with libFuzzer, and the test fuzz.<name>: a short run from
-# a fixed seed and a copy of fuzz/corpus/<name>/. Clang's address sanitizer build has them too, with
-# the target alone instrumented for coverage: that tries what is kept, and `make test` need not
-# build all layers once more. Other builds only compile the file.
+# fuzz/<name>_fuzz.cc -> bin/<name>_fuzz with libFuzzer, and the test fuzz.<name>: a short run with
+# a fixed seed and a copy of fuzz/corpus/<name>/. In clang's ASan build only the target itself is
+# instrumented for coverage: that is enough to run the corpus, and `make test` needs no other build
+# of the layers. Other builds only compile the file.
 function(verbena_fuzz name)
   cmake_parse_arguments(PARSE_ARGV 1 fuzz "" "" "LIBRARIES")
   if(NOT VERBENA_SANITIZE MATCHES "fuzzer|address" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

@@ -1,9 +1,9 @@
-# Removes what the last `cmake --install` from this build folder has put down, and the folders of
-# our own that are empty then. $DESTDIR is the one that it was given.
+# Removes the files of the last `cmake --install` from this build folder, and the project's folders
+# that are empty afterwards. $DESTDIR must be the same as for the installation.
 
 set(manifest install_manifest.txt)
 if(NOT EXISTS ${manifest})
-  message(FATAL_ERROR "nothing was installed from here: there is no ${manifest}")
+  message(FATAL_ERROR "nothing is installed from this build folder: it has no ${manifest}")
 endif()
 file(STRINGS ${manifest} files)
 set(folders)

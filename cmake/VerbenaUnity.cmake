@@ -1,16 +1,15 @@
-# Several source files as one translation unit, which takes almost half of the time: what they
-# include is read and instantiated once. Not in the debug build, where a changed file should be
-# compiled soon, and not in that of the linter, where each file is compiled alone (VERBENA_UNITY).
+# Unity builds: several source files as one translation unit, which includes and instantiates
+# everything once and saves almost half of the build time. The debug build has none, so that a
+# changed file compiles soon, and neither has the lint build (VERBENA_UNITY).
 
-# So many files at most: two processors both have something to do, and a changed file does not take
-# the whole folder with it.
+# Files per unit at most. Larger units would leave a processor idle, and recompile more after a
+# change.
 set(VERBENA_UNITY_SIZE 8)
 
-# verbena_unite(<target> <file>...)
+# verbena_unity(<target> <file>...)
 #
-# The files that belong together are found by tools/unity_groups.py: helpers of the same name in two
-# files keep these apart.
-function(verbena_unite target)
+# tools/unity_groups.py forms the groups. It separates files that define helpers of the same name.
+function(verbena_unity target)
   if(NOT VERBENA_UNITY)
     return()
   endif()

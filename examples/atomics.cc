@@ -1,5 +1,5 @@
-// Several queue pairs count on one counter of another program with fetch-and-add, and then fight
-// for a lock with compare-and-swap. Each add happens once, whatever the network does.
+// Several queue pairs increment a counter of another program with fetch-and-add, and then compete
+// for a lock with compare-and-swap. Each add is executed once, even if the network loses packets.
 //
 //   atomics                       both ends, here
 //   atomics server [PORT]
@@ -22,14 +22,14 @@ using verbena::Access;
 using verbena::Rendezvous;
 
 constexpr size_t kQps = 4;
-constexpr uint64_t kAdds = 100;  // by each queue pair
+constexpr uint64_t kAdds = 100;  // of each queue pair
 
 struct Shared {
   uint64_t counter = 0;
   uint64_t lock = 0;
 };
 
-// Both ends call this, and each queue pair is connected to its counterpart.
+// Both ends call this, which connects each queue pair to its counterpart.
 bool ConnectAll(const Endpoint& end, const Rendezvous& rendezvous,
                 std::array<verbena::QueuePair, kQps>& qps) {
   return std::ranges::all_of(qps, [&](verbena::QueuePair& qp) {
@@ -47,7 +47,7 @@ bool Serve(const verbena::RendezvousListener& listener) {
   const auto region = end.Register(std::as_writable_bytes(std::span(&shared, 1)),
                                    Access::kLocal | Access::kRemoteAtomic);
   if (!rendezvous.Send(region.Remote()) || !rendezvous.Receive<char>()) return false;
-  std::printf("server: the counter is %llu, the lock was taken by %llu\n",
+  std::printf("server: the counter is %llu, queue pair %llu has the lock\n",
               static_cast<unsigned long long>(shared.counter),
               static_cast<unsigned long long>(shared.lock));
   return shared.counter == kQps * kAdds && shared.lock >= 1 && shared.lock <= kQps;
@@ -62,7 +62,7 @@ class Client {
     return shared.has_value();
   }
 
-  // Posts all adds at once. Each must find another value.
+  // Posts all adds at once. Each must return another value.
   [[nodiscard]] bool Count() {
     for (uint64_t add = 0; add < kAdds; ++add) {
       for (size_t q = 0; q < kQps; ++q) {
@@ -75,12 +75,12 @@ class Client {
     for (uint64_t i = 0; i < results_.size(); ++i) {
       if (results_[i] != i) return false;
     }
-    std::printf("client: %zu adds found each number from 0 to %zu once\n", results_.size(),
+    std::printf("client: %zu adds returned each value from 0 to %zu once\n", results_.size(),
                 results_.size() - 1);
     return true;
   }
 
-  // The lock is 0 until one queue pair has put its own number there.
+  // The lock is 0 until a queue pair has stored its number there.
   [[nodiscard]] bool Lock() {
     const verbena::RemoteAddress lock{shared_.address + offsetof(Shared, lock), shared_.key};
     for (size_t q = 0; q < kQps; ++q) {
@@ -89,7 +89,7 @@ class Client {
     }
     if (!WaitFor(kQps)) return false;
     const auto winners = std::ranges::count(results_.begin(), results_.begin() + kQps, uint64_t{0});
-    std::printf("client: %zu tried to take the lock, %td did\n", kQps, winners);
+    std::printf("client: %zu queue pairs tried to take the lock, %td succeeded\n", kQps, winners);
     return winners == 1;
   }
 

@@ -1,11 +1,10 @@
-// A server that survives whatever its clients do. It turns letters into capitals for them, over one
-// shared receive queue and one completion queue. Clients use keys that are not theirs, vanish in
-// the middle of a request, are killed, or never send anything. Each of them costs the server only
-// that one client.
+// A server that survives faulty clients. It converts text to upper case, with one shared receive
+// queue and one completion queue. Clients use invalid keys, disappear in the middle of a request,
+// are killed, or never send anything. The server drops each of them and continues with the others.
 //
 //   fault_tolerant_server                       the server and its clients, here
 //   fault_tolerant_server server [PORT]         until it is stopped
-//   fault_tolerant_server client HOST [PORT]    one that behaves
+//   fault_tolerant_server client HOST [PORT]    one well-behaved client
 
 #include <fcntl.h>
 
@@ -36,8 +35,9 @@ using verbena::Rendezvous;
 constexpr uint32_t kBytes = 64;
 constexpr uint32_t kReceives = 64;
 
-// A peer that has not acknowledged for about a second is gone: eight transmissions, 134 ms each.
-constexpr verbena::ConnectSettings kPatience = {.timeout = 15, .retry_count = 7};
+// A peer counts as gone after about a second without acknowledgement: eight transmissions, each
+// with a timeout of 134 ms.
+constexpr verbena::ConnectSettings kLinkTimeouts = {.timeout = 15, .retry_count = 7};
 
 class Server {
  public:
@@ -46,7 +46,7 @@ class Server {
     for (uint32_t i = 0; i < kReceives; ++i) PostReceive(i);
   }
 
-  // Handles everything that has happened. Never waits for a client.
+  // Handles all pending events. Never waits for a client.
   void Step(const verbena::RendezvousListener& listener) {
     if (listener.HasCaller()) callers_.push_back(Must(listener.Accept()));
     AdmitThoseWhoSpoke();
@@ -55,7 +55,7 @@ class Server {
     for (size_t i = 0; i < count; ++i) Handle(completions[i]);
     while (const auto event = context_.WaitEvent()) Handle(*event);
     DropThoseWhoHungUp();
-    if (Clock::now() >= next_pulse_) FeelPulses();
+    if (Clock::now() >= next_probe_) ProbeClients();
   }
 
   [[nodiscard]] int ended() const { return ended_; }
@@ -77,7 +77,7 @@ class Server {
         continue;
       }
       if (!Admit(std::move(callers_[i]))) {
-        std::printf("server: a caller said nothing of use\n");
+        std::printf("server: a caller sent no valid address\n");
         ++ended_;
       }
       callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -85,7 +85,7 @@ class Server {
   }
 
   [[nodiscard]] bool Admit(Rendezvous rendezvous) {
-    // The caller can have sent half of its address only.
+    // The caller may have sent only a part of its address.
     rendezvous.LimitWaits(std::chrono::milliseconds(100));
     const auto remote = rendezvous.Receive<verbena::QpAddress>();
     if (!remote) return false;
@@ -93,7 +93,7 @@ class Server {
         domain_,
         {.send_cq = &cq_, .receive_cq = &cq_, .srq = &srq_, .send = {.inline_max = kBytes}}));
     const verbena::QpAddress local{qp.number(), rendezvous.local_gid(), verbena::Psn{}};
-    if (!qp.Connect(local, *remote, kPatience) || !rendezvous.Send(local)) return false;
+    if (!qp.Connect(local, *remote, kLinkTimeouts) || !rendezvous.Send(local)) return false;
     const QpNumber name = qp.number();
     clients_.emplace(name, Client{++admitted_, std::move(rendezvous), std::move(qp)});
     return true;
@@ -123,8 +123,8 @@ class Server {
       char& letter = memory_[buffer * kBytes + i];
       letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
     }
-    // Inline, so the buffer can be reused at once. If the send queue is full, the client does not
-    // take its answers.
+    // Inline, so that the buffer can be reused at once. If the send queue is full, the client does
+    // not acknowledge its answers.
     const auto posted = client.qp.Post(
         verbena::Send{.data = region_.Local(buffer * kBytes, length), .flags = {.inlined = true}});
     if (posted) {
@@ -138,12 +138,12 @@ class Server {
     DropIf("hung up", [](const Client& client) { return client.rendezvous.HasNews(); });
   }
 
-  // A write of no bytes needs no key and has no effect at the peer, but a peer that is gone does
-  // not acknowledge it. So the server also notices the loss of a client to which it sends nothing.
-  void FeelPulses() {
+  // An empty write needs no key and has no effect at the peer, but a peer that is gone does not
+  // acknowledge it. With it the server notices the loss of a client that it sends nothing to.
+  void ProbeClients() {
     DropIf("its queue is full",
            [](const Client& client) { return !client.qp.Post(verbena::Write{}); });
-    next_pulse_ = Clock::now() + std::chrono::milliseconds(200);
+    next_probe_ = Clock::now() + std::chrono::milliseconds(200);
   }
 
   template <class Predicate>
@@ -176,15 +176,15 @@ class Server {
   std::vector<char> memory_ = std::vector<char>(kReceives * kBytes);
   verbena::MemoryRegion region_ = Must(verbena::MemoryRegion::Register(
       domain_, std::as_writable_bytes(std::span(memory_)), Access::kLocal));
-  std::vector<Rendezvous> callers_;  // connected, but have not sent their address
+  std::vector<Rendezvous> callers_;  // connected, but without an address
   std::unordered_map<QpNumber, Client> clients_;
-  Clock::time_point next_pulse_ = Clock::now();
+  Clock::time_point next_probe_ = Clock::now();
   int admitted_ = 0;
   int ended_ = 0;
   int served_ = 0;
 };
 
-// The part that all clients have in common.
+// A client, well-behaved or not.
 class Caller {
  public:
   [[nodiscard]] bool Connect(const std::string& host, uint16_t port) {
@@ -211,14 +211,14 @@ class Caller {
     return {bytes_.data() + kBytes, completion->byte_count};
   }
 
-  // Writes with a key that the client was not given.
+  // Writes with a key that the server has not sent.
   [[nodiscard]] verbena::CompletionStatus WriteAnywhere() const {
     Must(end_->qp.Post(
         verbena::Write{.data = region_.Local(0, 8), .remote = {0x1000, verbena::Key{0x1234567}}}));
     return end_->Wait().value_or(verbena::Completion{}).status;
   }
 
-  // Closes the device but keeps the TCP connection. True when the server has closed it.
+  // Closes the device but keeps the TCP connection open. True if the server then closes it.
   [[nodiscard]] bool Vanish() {
     region_ = {};
     end_.reset();
@@ -262,7 +262,7 @@ bool BeKilled(const std::string& host, uint16_t port) {
   Caller caller;
   if (!caller.Connect(host, port)) return false;
   caller.Ask("good bye");
-  // Runs no destructor and sends the peer no packet.
+  // Runs no destructors, so that the peer gets no packet.
   _exit(EXIT_SUCCESS);
 }
 
@@ -277,7 +277,7 @@ bool ServeForEver(const verbena::RendezvousListener& listener) {
   while (true) server.Step(listener);
 }
 
-// All clients at once, two of them well-behaved; then one more.
+// Runs all clients in parallel, two of them well-behaved; then one more.
 bool Demonstrate() {
   const auto listener = verbena::RendezvousListener::Listen(0);
   if (!listener) return false;
@@ -294,7 +294,7 @@ bool Demonstrate() {
   while (server.ended() < kAll) server.Step(*listener);
   bool ok = true;
   for (const pid_t child : children) ok = examples::Join(child) && ok;
-  std::printf("server: %d clients, %d answers, and still here\n", kAll, server.served());
+  std::printf("server: %d clients, %d answers, and still running\n", kAll, server.served());
   return ok && server.served() >= 300;
 }
 

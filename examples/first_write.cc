@@ -1,5 +1,5 @@
 // The shortest program on the API: a queue pair that is connected to itself writes two bytes by
-// RDMA. Between two machines, each end sends the other its address and the key of its memory.
+// RDMA. With two machines, the ends exchange their addresses and the key of the memory first.
 
 #include <array>
 #include <cstddef>

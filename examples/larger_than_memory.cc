@@ -1,6 +1,6 @@
-// A program, the owner, registers four times as much memory as its budget. Another, the visitor,
-// writes and reads all of it, in order, at random and by a Zipf distribution, and checks every
-// byte. The owner accesses the memory at the same time.
+// A program, the owner, registers four times as much memory as its budget. Another one, the
+// visitor, writes and reads all of it sequentially, at random and with a Zipf distribution, and
+// checks every byte. The owner accesses the memory at the same time.
 //
 //   larger_than_memory                [FILE.svg]     both ends, here
 //   larger_than_memory server [PORT]  [FILE.svg]
@@ -30,24 +30,24 @@ using std::chrono::milliseconds;
 using verbena::Rendezvous;
 
 constexpr uint64_t kPage = 4'096, kPages = 4'096, kBudget = kPages * kPage / 4;
-constexpr uint64_t kSlack = 64 * kPage;  // pages that are being evicted at a moment
+constexpr uint64_t kSlack = 64 * kPage;  // for pages that are just being evicted
 
-// The last bytes of each page are a counter of the owner, the rest is the visitor's.
+// The last bytes of each page are a counter of the owner; the visitor writes the rest.
 constexpr uint64_t kOwned = sizeof(uint64_t), kVisited = kPage - kOwned;
 
-// The phases of the visitor, which sends each to the owner, for the picture.
-constexpr std::array kPhases{"nothing yet", "in order", "at random", "by Zipf", "read back"};
+// The phases of the visitor, which reports them to the owner for the picture.
+constexpr std::array kPhases{"idle", "sequential", "random", "Zipf", "read back"};
 constexpr uint8_t kEnd = kPhases.size();
 
 std::string svg_path;  // NOLINT: from the command line
 
-// The owner of the memory samples its residency, and counts in its pages.
+// The owner of the memory samples its residency, and increments counters in its pages.
 class Owner {
  public:
   explicit Owner(const verbena::ManagedMemory& memory) : memory_(memory) {}
 
-  // Returns when the visitor's phase is kEnd. False if a count was wrong, or too much was in
-  // memory.
+  // Returns when the visitor's phase is kEnd. False if a counter was wrong, or more memory than the
+  // budget was resident.
   bool Work(const std::atomic<uint8_t>& phase) {
     std::thread counter([&] { Count(phase); });
     const auto begin = Clock::now();
@@ -68,7 +68,7 @@ class Owner {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // A line every half second, and at most 128 moments in the picture, however long the run takes.
+  // Prints a line every half second. The picture has at most 128 samples, even of a long run.
   void Show(double seconds) {
     const bool is_due = seconds >= next_line_;
     if (!is_due && seconds < picture_.next()) return;
@@ -98,16 +98,15 @@ class Owner {
   bool Summarize() {
     const auto report = Must(memory_.Query());
     std::printf(
-        "owner: %llu MiB registered, at most %.1f MiB in memory, %llu allowed; touched %llu "
+        "owner: %llu MiB registered, at most %.1f MiB resident, budget %llu MiB; accessed %llu "
         "pages itself, %llu of them wrong\n",
         static_cast<unsigned long long>(kPages * kPage >> 20),
         static_cast<double>(peak_) / (1 << 20), static_cast<unsigned long long>(kBudget >> 20),
         static_cast<unsigned long long>(touched_.load()), static_cast<unsigned long long>(wrong_));
-    std::printf(
-        "owner: %llu pages written to the swap file, %llu read; noticed by %s, stored by %s\n",
-        static_cast<unsigned long long>(report.pages_written),
-        static_cast<unsigned long long>(report.pages_read), report.noticed_by.c_str(),
-        report.stored_by.c_str());
+    std::printf("owner: %llu pages written to the swap file, %llu read; CPU view %s, swap I/O %s\n",
+                static_cast<unsigned long long>(report.pages_written),
+                static_cast<unsigned long long>(report.pages_read), report.noticed_by.c_str(),
+                report.stored_by.c_str());
     if (!svg_path.empty() && !picture_.WriteSvg(svg_path)) {
       std::fprintf(stderr, "cannot write %s\n", svg_path.c_str());
       return false;
@@ -147,7 +146,7 @@ class Visitor {
   Visitor(Endpoint& end, const Rendezvous& rendezvous, verbena::RemoteAddress there)
       : end_(end), rendezvous_(rendezvous), there_(there) {}
 
-  // Every fourth visit first checks what an earlier one wrote. False if an access failed or a byte
+  // Every fourth visit first checks the page of an earlier one. False if an access failed or a byte
   // was wrong.
   template <class NextPage>
   bool Visit(uint8_t phase, uint64_t count, NextPage next_page) {
@@ -168,7 +167,7 @@ class Visitor {
     for (uint64_t page = 0; page < kPages; ++page) {
       if (!Check(page)) return false;
     }
-    std::printf("visitor: all %llu pages are as they were left\n",
+    std::printf("visitor: all %llu pages have the expected contents\n",
                 static_cast<unsigned long long>(kPages));
     return true;
   }

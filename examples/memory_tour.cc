@@ -1,6 +1,4 @@
-// A tour of the memory core in one sitting: who may touch which bytes, and where they are.
-//
-//   make demo
+// A tour of the memory core: which accesses are allowed, and where the bytes are.
 
 #include <sys/mman.h>
 
@@ -23,7 +21,7 @@ constexpr uint64_t kPage = 4096;
 
 void Title(const char* text) { std::printf("\n%s\n", text); }
 
-// One owner, with one queue pair, and a buffer that it lets others touch.
+// A consumer with a queue pair, and a buffer that it exposes to a peer.
 class Tour {
  public:
   explicit Tour(std::byte* buffer) : buffer_(buffer) {
@@ -32,36 +30,36 @@ class Tour {
   }
 
   void ARegion() {
-    Title("1. A region: memory that the adapter may touch");
+    Title("1. A region: memory that the adapter may access");
     region_ = Register(buffer_, kBufferBytes);
     std::printf("   registered 1 MiB: L_Key %08x, R_Key %08x; no page of it is present yet\n",
                 region_.local.value(), region_.remote.value());
     const auto start = std::chrono::steady_clock::now();
     const RegionKeys huge = Register(reinterpret_cast<std::byte*>(uint64_t{1} << 44), kTiB);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-    std::printf("   registered 1 TiB as well, in %.1f us: nothing is pinned, nothing is touched\n",
+    std::printf("   registered 1 TiB as well, in %.1f us: nothing is pinned or touched\n",
                 took.count());
     CHECK(core_.regions.Deregister(huge.local).has_value());
   }
 
   void AMissingPage() {
-    Title("2. A page missing, and found");
+    Title("2. A page fault");
     std::printf("   the peer writes 5 bytes at +8192:\n");
     Translation answer = Ask(region_.remote, At(2 * kPage), 5, AccessKind::kRemoteWrite);
     const Fault* fault = AsFault(answer);
     CHECK(fault != nullptr);
-    // What a pager does, on another thread and in its own time, while other queue pairs go on.
+    // A pager does this on another thread, while other queue pairs continue.
     std::memset(buffer_ + fault->first_page * kPage, 0, kPage);
     CHECK(core_.regions.MapPages(fault->region, fault->first_page, fault->page_count, {}, true)
               .has_value());
-    std::printf("   the pager brings the page; the peer tries again:\n");
+    std::printf("   the pager pages it in; the peer tries again:\n");
     answer = Ask(region_.remote, At(2 * kPage), 5, AccessKind::kRemoteWrite);
     Write(answer, "hello");
-    std::printf("   the buffer now says \"%.5s\"\n", Text(2 * kPage));
+    std::printf("   the buffer contains \"%.5s\"\n", Text(2 * kPage));
   }
 
   void AWindow() {
-    Title("3. A window: 101 odd bytes of it, and not one more");
+    Title("3. A window: exactly 101 bytes of the region");
     window_ = core_.windows.Allocate(pd_, WindowType::k1).value();
     const WindowBinding binding{.region = region_.local,
                                 .start = At(2 * kPage + 3),
@@ -69,30 +67,30 @@ class Tour {
                                 .rights = Access::kRemoteRead | Access::kRemoteWrite,
                                 .zero_based = true};
     window_ = core_.windows.Bind(window_, binding, peer_).value();
-    std::printf("   bound, zero-based: R_Key %08x; the peer never learns a real address\n",
+    std::printf("   bound, zero-based: R_Key %08x; the peer never sees a real address\n",
                 window_.value());
     std::printf("   the peer writes its first two bytes:\n");
     Write(Ask(window_, KeyAddress(0), 2, AccessKind::kRemoteWrite), "p!");
-    std::printf("   the buffer now says \"%.5s\"\n", Text(2 * kPage));
+    std::printf("   the buffer contains \"%.5s\"\n", Text(2 * kPage));
     std::printf("   its last byte, then one past the end:\n");
     Ask(window_, KeyAddress(100), 1, AccessKind::kRemoteRead);
     Ask(window_, KeyAddress(101), 1, AccessKind::kRemoteRead);
-    std::printf("   the owner points the window elsewhere; the old key:\n");
+    std::printf("   the owner rebinds the window; the old key:\n");
     const Key old = window_;
     WindowBinding elsewhere = binding;
     elsewhere.start = At(2 * kPage + 1000);
     window_ = core_.windows.Bind(window_, elsewhere, peer_).value();
     Ask(old, KeyAddress(0), 2, AccessKind::kRemoteWrite);
-    std::printf("   an atomic, which was never granted:\n");
+    std::printf("   an atomic, which the window does not grant:\n");
     Ask(window_, KeyAddress(0), 8, AccessKind::kRemoteAtomic);
-    std::printf("   a stranger from another protection domain:\n");
+    std::printf("   a queue pair of another protection domain:\n");
     const PdId other = core_.domains.Allocate(core_.consumers.Open({}).value()).value();
     Show(core_.translator.Translate(window_, KeyAddress(0), 1, AccessKind::kRemoteRead,
                                     {other, QpNumber(99)}));
   }
 
   void AOneTouchKey() {
-    Title("4. A one-touch key: the first message that uses it ends it");
+    Title("4. A one-touch key: the first message that uses it invalidates it");
     Key key = core_.windows.Allocate(pd_, WindowType::k1).value();
     key = core_.windows
               .Bind(key,
@@ -117,15 +115,15 @@ class Tour {
   }
 
   void PagesGone() {
-    Title("5. The system takes the page away");
+    Title("5. The system swaps the page out");
     const uint64_t gone = core_.InvalidateMachine(MachineAddressOf(buffer_ + 2 * kPage),
                                                   MachineAddressOf(buffer_ + 3 * kPage - 1));
-    std::printf("   %lu entry named it; the next access waits for it again:\n", gone);
+    std::printf("   %lu entry invalidated; the next access faults again:\n", gone);
     Ask(window_, KeyAddress(0), 1, AccessKind::kRemoteRead);
   }
 
   void ACopyThatCannotCrash() {
-    Title("6. The program unmaps memory in the middle of a transfer");
+    Title("6. The program unmaps memory during a transfer");
     CHECK(core_.regions.MapPages(region_.local, 4, 2, {}, true).has_value());
     const Translation answer =
         Ask(region_.remote, At(5 * kPage - 100), 200, AccessKind::kRemoteWrite);
@@ -133,7 +131,7 @@ class Tour {
     const std::string message(200, 'x');
     const CopyOutcome outcome =
         CopyIn(AsReady(answer)->spans, std::as_bytes(std::span(message.data(), message.size())));
-    std::printf("   %lu of 200 bytes were copied, and the process is still here\n", outcome.copied);
+    std::printf("   %lu of 200 bytes were copied, and the process did not crash\n", outcome.copied);
     CHECK(outcome.copied == 100 && outcome.fault.has_value());
   }
 
@@ -171,7 +169,7 @@ class Tour {
       std::printf("      faulting page %lu of the region is not present\n", fault->first_page);
     } else {
       const Refusal refusal = *AsRefusal(answer);
-      std::printf("      denied   by check %c: %s\n", CheckOf(refusal), NameOf(refusal));
+      std::printf("      refused  by check %c: %s\n", CheckOf(refusal), NameOf(refusal));
     }
   }
 
@@ -197,8 +195,8 @@ int main() {
       mmap(nullptr, Tour::kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(buffer != MAP_FAILED);
   std::printf(
-      "Every byte that the adapter touches goes through one door, Translate, which answers\n"
-      "ready (here they are), faulting (fetch them first) or denied (by which check).\n");
+      "Every access of the adapter to memory goes through Translate, which returns ready (the\n"
+      "address), faulting (the page to page in) or refused (the check that failed).\n");
   Tour tour(static_cast<std::byte*>(buffer));
   tour.ARegion();
   tour.AMissingPage();
@@ -206,7 +204,6 @@ int main() {
   tour.AOneTouchKey();
   tour.PagesGone();
   tour.ACopyThatCannotCrash();
-  std::printf(
-      "\nWhere to read on: src/memory/memory_core.h, then src/memory/protection/translator.h.\n");
+  std::printf("\nSee src/memory/memory_core.h, then src/memory/protection/translator.h.\n");
   return 0;
 }

@@ -1,7 +1,7 @@
-// A whole program on the C++ API: a server exposes some bytes of its memory, and a client writes
-// into them. The server's program takes no part in the write.
+// A complete program on the C++ API: a server exposes some bytes of its memory, and a client writes
+// to them. The server's program takes no part in the write.
 //
-//   one_page server PORT           prints what was written into its memory
+//   one_page server PORT           prints the bytes that the client wrote
 //   one_page client HOST PORT
 //   one_page                       both, here
 
@@ -19,7 +19,7 @@
 
 namespace {
 
-// Returns the value, or ends the program with the error.
+// Returns the value, or exits with the error.
 template <class T>
 T Must(verbena::ErrorOr<T> result) {
   if (!result) {
@@ -29,7 +29,7 @@ T Must(verbena::ErrorOr<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// What each end needs: registered memory, and a queue pair whose completions go to `cq`.
+// The objects of each end: registered memory, and a queue pair whose completions go to `cq`.
 struct End {
   std::array<std::byte, 64> bytes{};
   verbena::Context context = Must(verbena::Context::Open());

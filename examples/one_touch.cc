@@ -1,5 +1,5 @@
 // A key for one message: the peer can write once, and that write invalidates the key. The owner
-// need not invalidate it, and a second write, late or malicious, changes nothing.
+// need not invalidate it, and a second write, whether late or malicious, changes nothing.
 //
 //   one_touch                       both ends, here
 //   one_touch server [PORT]
@@ -51,7 +51,8 @@ bool Serve(const verbena::RendezvousListener& listener) {
   if (!rendezvous.Send(verbena::RemoteAddress{region.start(), key})) return false;
   if (!rendezvous.Receive<char>()) return false;
   const bool is_first = IsAll(letterbox, kFirst);
-  std::printf("server: the letterbox holds the first letter%s\n", is_first ? "" : " NOT");
+  std::printf("server: the memory %s the first message\n",
+              is_first ? "contains" : "DOES NOT contain");
   return is_first;
 }
 
@@ -74,7 +75,7 @@ bool Write(const std::string& host, uint16_t port) {
   Must(end.qp.Post(write));
   const auto refused = end.Wait();
   if (!refused || refused->status != CompletionStatus::kRemoteAccessError) return false;
-  std::printf("client: the second time: %s\n", NameOf(refused->status));
+  std::printf("client: the second write: %s\n", NameOf(refused->status));
   return rendezvous->Send('d').has_value();
 }
 

@@ -84,7 +84,7 @@ bool Play(const std::string& host, uint16_t port) {
     if (!player.Catch(round)) return false;
   }
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-  std::printf("%d rounds of %u bytes, each checked: %.1f us a round\n", kRounds, kBytes,
+  std::printf("%d rounds of %u bytes, each checked: %.1f us per round\n", kRounds, kBytes,
               took.count() / kRounds);
   return rendezvous->Send('!').has_value();
 }

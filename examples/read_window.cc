@@ -1,5 +1,5 @@
-// A program binds a memory window to a part of its memory, and another reads through it without the
-// first taking part. After the window is invalidated, its key is useless.
+// A program binds a memory window to a part of its memory, and another one reads through it. The
+// first takes no part in the read. After the window is invalidated, its key is refused.
 //
 //   read_window                       both ends, here
 //   read_window server [PORT]
@@ -22,10 +22,10 @@ using verbena::CompletionStatus;
 using verbena::Rendezvous;
 
 constexpr char kText[] = "what the owner of this memory wanted to show";
-constexpr uint64_t kOffset = 70'001;  // a window can begin at any byte
+constexpr uint64_t kOffset = 70'001;  // a window can start at any byte
 
-// What the reader needs to know.
-struct Invitation {
+// The reader needs address, key and length of the window.
+struct WindowAddress {
   verbena::RemoteAddress where;
   uint32_t length = 0;
 };
@@ -47,14 +47,14 @@ bool Serve(const verbena::RendezvousListener& listener) {
                                  .length = sizeof kText,
                                  .access = Access::kRemoteRead}));
   if (!end.WaitSuccess()) return false;
-  std::printf("owner: opened a window of %zu bytes in a region of %zu\n", sizeof kText,
+  std::printf("owner: bound a window of %zu bytes in a region of %zu\n", sizeof kText,
               memory.size());
-  if (!rendezvous.Send(Invitation{{region.start() + kOffset, key}, sizeof kText})) return false;
+  if (!rendezvous.Send(WindowAddress{{region.start() + kOffset, key}, sizeof kText})) return false;
 
   if (!rendezvous.Receive<char>()) return false;
   Must(end.qp.Post(verbena::Invalidate{.key = key}));
   if (!end.WaitSuccess()) return false;
-  std::printf("owner: closed it\n");
+  std::printf("owner: invalidated the window\n");
   return rendezvous.Send('c') && rendezvous.Receive<char>().has_value();
 }
 
@@ -65,11 +65,10 @@ bool Visit(const std::string& host, uint16_t port) {
   if (!end.Connect(*rendezvous)) return false;
   std::vector<std::byte> copy(4'096);
   const auto region = end.Register(copy, Access::kLocal);
-  const auto invitation = rendezvous->Receive<Invitation>();
-  if (!invitation) return false;
+  const auto window = rendezvous->Receive<WindowAddress>();
+  if (!window) return false;
 
-  const verbena::Read read{.data = region.Local(0, invitation->length),
-                           .remote = invitation->where};
+  const verbena::Read read{.data = region.Local(0, window->length), .remote = window->where};
   Must(end.qp.Post(read));
   if (!end.WaitSuccess() || std::memcmp(copy.data(), kText, sizeof kText) != 0) return false;
   std::printf("visitor: read \"%s\"\n", reinterpret_cast<const char*>(copy.data()));
@@ -78,7 +77,7 @@ bool Visit(const std::string& host, uint16_t port) {
   Must(end.qp.Post(read));
   const auto refused = end.Wait();
   if (!refused || refused->status != CompletionStatus::kRemoteAccessError) return false;
-  std::printf("visitor: the second time: %s\n", NameOf(refused->status));
+  std::printf("visitor: the second read: %s\n", NameOf(refused->status));
   return rendezvous->Send('b').has_value();
 }
 

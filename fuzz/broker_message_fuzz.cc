@@ -1,5 +1,5 @@
-// Any bytes as a message between a broker and a guest: what parses must, written again, give the
-// same bytes.
+// Parses any bytes as a message between a broker and a guest. Serializing a parsed message must
+// give the same bytes.
 
 #include <cstddef>
 #include <cstdint>

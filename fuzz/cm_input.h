@@ -1,6 +1,6 @@
 #pragma once
 
-// What the fuzzers of the connection manager make of their bytes.
+// Decodes the input of the fuzz targets of the connection manager.
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace verbena::fuzz {
 
-// Takes an input apart; zeros follow its end.
+// Reads values from an input; returns zeros after its end.
 class Input {
  public:
   explicit Input(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -34,7 +34,8 @@ inline IpAddress SomeAddress(Input& input) {
 }
 inline QpNumber SomeQp(Input& input) { return QpNumber(16U + input.Byte() % 8U); }
 
-// Few ids, QPs and timeouts, so that messages meet connections. `some_id` chooses one of ours.
+// Uses few ids, QPs and timeouts, so that messages match connections. `some_id` chooses one of our
+// ids.
 template <class SomeId>
 wire::CmMessage SomeMessage(Input& input, SomeId some_id, wire::ServiceId service) {
   const wire::CommId theirs(1U + input.Byte() % 4U);
@@ -82,7 +83,7 @@ wire::CmMessage SomeMessage(Input& input, SomeId some_id, wire::ServiceId servic
   }
 }
 
-// One in eight has a byte that is another one.
+// Changes a byte in one of eight messages.
 inline std::array<std::byte, wire::kMadSize> SomeMad(Input& input, const wire::CmMessage& message) {
   auto bytes = wire::CmMad{{}, message}.ToBytes();
   if (input.Byte() % 8 == 0) {

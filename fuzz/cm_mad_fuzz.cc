@@ -1,5 +1,5 @@
-// Any bytes as a MAD of the connection manager: what parses must, written again, parse to the same
-// value, and give the same bytes but for reserved ones.
+// Parses any bytes as a MAD of the connection manager. Serializing a parsed MAD must give bytes
+// that parse to the same value; they are the same bytes, except for reserved ones.
 
 #include <cstdint>
 #include <span>
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = mad->ToBytes();
   const auto again = CmMad::Parse(bytes);
   CHECK(again == mad);
-  // The second time round nothing is reserved any more.
+  // The first serialization has cleared reserved bits, so another one gives the same bytes.
   CHECK(again->ToBytes() == bytes);
   std::visit([](const auto& message) { CheckIpCm(message.private_data.bytes); }, mad->message);
   return 0;

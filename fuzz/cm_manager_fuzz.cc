@@ -1,7 +1,7 @@
-// Any datagrams, calls and times into a live connection manager: it stays consistent, and when all
-// its timers have run out nothing remains but what is established.
+// Feeds a connection manager with datagrams, calls and time. It must stay consistent, and after all
+// timers have expired only established connections may be left.
 //
-// An input is a sequence of steps of one byte each, which some bytes more may follow.
+// An input is a sequence of steps: one byte, and possibly some bytes of arguments.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ class World {
   void Run() {
     while (!input_.empty()) {
       OneStep();
-      for (const CmRaisedEvent& event : outbox_.events) Remember(event.connection);
+      for (const CmRaisedEvent& event : outbox_.events) RecordId(event.connection);
       outbox_.Clear();
       CHECK(manager_.IsConsistent());
     }
@@ -42,7 +42,7 @@ class World {
   }
 
  private:
-  void Remember(wire::CommId id) {
+  void RecordId(wire::CommId id) {
     if (id != wire::CommId() && std::ranges::find(ids_, id) == ids_.end()) ids_.push_back(id);
   }
   wire::CommId SomeId() {
@@ -61,7 +61,7 @@ class World {
   void Connect() {
     const wire::CmReq req{.local_qp = SomeQp(), .path_mtu = wire::CmMtu(3), .max_cm_retries = 2};
     const auto id = manager_.Connect(req, SomeAddress(), step_);
-    if (id) Remember(*id);
+    if (id) RecordId(*id);
   }
 
   void OneStep() {

@@ -1,8 +1,7 @@
-// Any datagrams, calls and times into the general services interface of a process, as they come
-// from the network: its ids stay consistent, and when all are destroyed and all timers have run out
-// nothing remains.
+// Feeds the GSI of a process with datagrams from the network, calls and time. Its ids must stay
+// consistent, and after all are destroyed and all timers have expired nothing may be left.
 //
-// An input is a sequence of steps of one byte each, which some bytes more may follow.
+// An input is a sequence of steps: one byte, and possibly some bytes of arguments.
 
 #include <algorithm>
 #include <cstdint>
@@ -42,22 +41,22 @@ class World {
   void Run() {
     while (!input_.empty()) {
       OneStep();
-      Settle();
+      DrainOutbox();
     }
     while (!ends_.empty()) Destroy(0);
     while (gsi_.next_time() != Time::Never()) {
       now_ = std::max(now_, gsi_.next_time());
       gsi_.OnTime(now_);
-      Settle();
+      DrainOutbox();
     }
     CHECK(!queue_.TryWait().has_value());
   }
 
  private:
-  // What the engine does after each call.
-  void Settle() {
+  // The engine does this after each call.
+  void DrainOutbox() {
     gsi_.OnMailbox(now_);
-    for (const transport::CmDatagram& datagram : gsi_.datagrams()) Remember(datagram.mad);
+    for (const transport::CmDatagram& datagram : gsi_.datagrams()) RecordIds(datagram.mad);
     gsi_.datagrams().clear();
     CHECK(gsi_.IsConsistent());
     while (const auto event = queue_.TryWait()) {
@@ -69,8 +68,8 @@ class World {
     }
   }
 
-  // The peer knows the ids that it was sent.
-  void Remember(const wire::CmMad& mad) {
+  // Records the ids that the peer has received.
+  void RecordIds(const wire::CmMad& mad) {
     std::visit(
         [&](const auto& message) {
           if constexpr (requires { message.local_comm_id; }) ours_ = message.local_comm_id;
@@ -144,8 +143,8 @@ class World {
   CmEventQueue queue_{std::move(*EventFile::Open(true))};
   Gsi gsi_{Options()};
   std::vector<CmEnd*> ends_;
-  uint16_t port_ = 0;     // of the first id: those that follow it bind the same
-  wire::CommId ours_{1};  // the last one that was sent
+  uint16_t port_ = 0;     // of the first id: later ids bind the same port
+  wire::CommId ours_{1};  // the last id that was sent
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-# Completion of the verbena command in bash. Commands and options are those that --help lists.
+# Bash completion of the verbena command. It takes commands and options from the output of --help.
 
 _verbena() {
   local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words i
@@ -8,7 +8,7 @@ _verbena() {
     mapfile -t COMPREPLY < <(compgen -W "$words --help --version" -- "$word")
     return
   fi
-  # Behind `run --` is the command line of another program.
+  # After `run --` comes the command line of another program.
   for ((i = 2; i < COMP_CWORD; i++)); do
     if [[ $command == run && ${COMP_WORDS[i]} == -- ]]; then
       if ((i + 1 == COMP_CWORD)); then

@@ -34,7 +34,7 @@ using verbena::sim::Swarm;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kHelp =
-    "Simulates adapters on a bad network and bad memory, in virtual time.\n"
+    "Simulates adapters with faults of network and memory, in virtual time.\n"
     "Usage: verbena-sim [OPTIONS]\n"
     "\n"
     "  --seed N       run this seed (default 1)\n"

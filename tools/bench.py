@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures the memory core, the reliable connection and the wire, and prints them beside their
-budgets.
+"""Measures the memory core, the reliable connection and the wire format against their budgets.
 
-Times come from Google Benchmark and vary with the machine; instruction counts come from callgrind
-and sizes from the tables themselves, and do not. Everything is written to build/bench/memory.json.
+Times come from Google Benchmark and vary with the load of the machine. Instruction counts come from
+callgrind and sizes from the tables themselves; neither varies. Results go to
+build/bench/memory.json.
 
-  tools/bench.py                 all of it (make bench)
-  tools/bench.py --counts-only   what does not depend on the machine's mood, as a test
+  tools/bench.py                 everything (make bench)
+  tools/bench.py --counts-only   instruction counts and sizes only: repeatable, runs as a test
 """
 
 import argparse
@@ -34,7 +34,7 @@ BUDGETS = {
     f"invalidate page, {MANY:,} regions": ("instructions", None),
     "invalidate page, growth": ("%", 5),
     "bind, type 1": ("instructions", None),
-    # Post to completion, both sides, both copies, without the ICRC. The budget is for g++, Release.
+    # From post to completion: both sides and both copies, no ICRC. The budget is for g++, Release.
     "RC write of 64 bytes, alone": ("instructions", None),
     "RC write of 64 bytes, 25 at a time": ("instructions", 1200),
     "RC read of 64 bytes, 25 at a time": ("instructions", None),
@@ -56,7 +56,7 @@ BUDGETS = {
     "register + deregister 1 TiB, time": ("us", 5),
     "register 1 TiB, resident growth": ("bytes", 0),
     f"invalidate page, time, {MANY:,} regions": ("us", None),
-    # Of 4 KiB of payload, from warm memory to its place in a packet.
+    # 4 KiB of payload, from cached memory to its position in a packet.
     "memcpy": ("GB/s", None),
     "memcpy, to an aligned place": ("GB/s", None),
     "guarded copy": ("GB/s", None),
@@ -64,14 +64,14 @@ BUDGETS = {
     "ICRC": ("GB/s", None),
     "guarded copy and ICRC": ("GB/s", None),
     "guarded copy and ICRC / memcpy": ("times as long", None),
-    # Memory speed: the same bytes copied by memcpy to the same place, then the CRC of them.
+    # The bound is memory speed: memcpy of the same bytes to the same address, then their CRC.
     "guarded copy and ICRC / memcpy and CRC": ("times as long", 1.1),
     "guarded copy and ICRC / aligned memcpy and CRC": ("times as long", None),
 }
 
 
 def count(build, program, *arguments):
-    """Instructions of a call, by callgrind. The last argument is the number of calls."""
+    """Instructions per call, counted by callgrind. The program takes the number of calls last."""
     out = build / "bench" / "callgrind.out"
     command = ["valgrind", "--tool=callgrind", "--collect-atstart=no",
                f"--callgrind-out-file={out}", str(build / "bin" / program),
@@ -111,7 +111,7 @@ def instruction_counts(build):
 
 
 def benchmark(build, program, *options):
-    """The rows by name; of several repetitions the one that was disturbed least."""
+    """Rows of a Google Benchmark program by name; of several repetitions, the fastest."""
     command = [str(build / "bin" / program), "--benchmark_format=json", *options]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0:
@@ -164,7 +164,7 @@ def times(build):
 
 
 def rates(build):
-    # The cases take turns, so that what disturbs the machine disturbs them all.
+    # Interleaved repetitions expose all cases to the same background load.
     rows = benchmark(build, "wire_bench", "--benchmark_min_time=0.05",
                      "--benchmark_repetitions=9", "--benchmark_enable_random_interleaving=true")
 
@@ -225,7 +225,7 @@ def main():
             for name, value in results.items()})
         print(f"\nwritten to {path}")
     if over:
-        # Times are the machine's as well as ours: only what is reproducible fails.
+        # Times depend on the machine, so only counts and sizes fail the run.
         firm = [name for name in over if BUDGETS[name][0] not in TIMED_UNITS]
         print(f"over budget: {'; '.join(over)}", file=sys.stderr)
         return 1 if firm else 0

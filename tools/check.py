@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""For the inner loop: the tests beside the code, the exit codes of the command, and the checks of
-the tree, in the quick build. `make test` has the rest: sanitizers, scenarios, fuzzing, programs.
+"""The inner loop (`make check`): unit tests, exit codes of the command and source checks, in the
+quick build. `make test` adds sanitizers, scenarios, fuzzing and real programs.
 
 usage: check.py BUILD_FOLDER
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-AT_ONCE = 2
-PATIENCE = 300  # seconds for one program
+PARALLEL_JOBS = 2
+TIMEOUT_S = 300  # for one program
 
 
 class Job(NamedTuple):
@@ -37,14 +37,14 @@ def run(job: Job) -> bool:
     begin = time.monotonic()
     try:
         done = subprocess.run(job.command, cwd=ROOT, check=False, text=True, errors="replace",
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE)
-        passed, said = done.returncode == 0, done.stdout
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S)
+        passed, output = done.returncode == 0, done.stdout
     except (OSError, subprocess.TimeoutExpired) as problem:
-        passed, said = False, str(problem)
+        passed, output = False, str(problem)
     print(f"{'passed' if passed else 'FAILED'}  {job.name}  ({time.monotonic() - begin:.1f} s)",
           flush=True)
     if not passed:
-        print(said, flush=True)
+        print(output, flush=True)
     return passed
 
 
@@ -52,7 +52,7 @@ def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(PARALLEL_JOBS) as pool:
         passed = list(pool.map(run, jobs(Path(sys.argv[1]).resolve())))
     print(f"check: {passed.count(True)} passed, {passed.count(False)} failed")
     return 0 if all(passed) else 1

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""No exception crosses into a program: every function that one can call has a handler, or cannot
-throw.
+"""Checks that no exception reaches a program: every function that a program can call has a handler
+or cannot throw.
 
-- An export of libibverbs.so.1 or librdmacm.so.1 that is `ours` (exports.txt of src/ibverbs and
-  src/rdmacm), and a function that the operations of a context point to, is a function-try-block
-  that ends in Thrown or ThrownNull, or is noexcept, or is listed in cannot_fail.txt of the folder.
-- A call of include/verbena that returns ErrorOr is one that ends in verbs::Thrown. The source file
-  of a public header includes that first."""
+- An export of libibverbs.so.1 or librdmacm.so.1 marked `ours` in exports.txt, and a function that
+  the operations of a context point to, is a function-try-block whose handler calls Thrown or
+  ThrownNull, or is noexcept, or is listed in cannot_fail.txt of the folder.
+- A function of include/verbena that returns ErrorOr is a function-try-block whose handler calls
+  verbs::Thrown. The source file of a public header includes that header first."""
 
 import argparse
 import re
@@ -17,9 +17,9 @@ import make_exports
 
 # The drop-in libraries, a folder of src/ each.
 LIBRARIES = ("ibverbs", "rdmacm")
-# Exports without a handler: C headers declare them, so that they cannot be noexcept.
+# Exports without a handler. The C headers declare them, so they cannot be marked noexcept.
 CANNOT_FAIL = "cannot_fail.txt"
-# Exports that the C headers may not know have another name in the source.
+# Exports that older C headers do not declare have another name in the source.
 NEWER_VERBS = "src/ibverbs/newer_verbs.h"
 
 OPERATION = re.compile(r"^\s*(?:context|ops)\.[\w.]+ = (\w+);", re.MULTILINE)
@@ -35,7 +35,7 @@ def cannot_fail_names(text: str) -> set[str]:
 
 
 def definition(name: str, sources: dict[Path, str]) -> tuple[Path, int, str] | None:
-    """Where a function is defined, and its text from its name to the end of its handler."""
+    """The file and line of a function's definition, and the file's text from there on."""
     head = re.compile(r"^(?:[\w:<>]+[ *&]+)+" + re.escape(name) + r"\([^;{}]*\)[^;{}]*\{",
                       re.MULTILINE)
     for path, text in sources.items():
@@ -45,7 +45,7 @@ def definition(name: str, sources: dict[Path, str]) -> tuple[Path, int, str] | N
 
 
 def is_guarded(text: str, thrown: str) -> bool:
-    """Whether the function that `text` begins with is a function-try-block with that handler."""
+    """Whether `text` begins with a function-try-block whose handler matches `thrown`."""
     head = text[:text.index("{")]
     handler = HANDLER.search(text)
     return head.rstrip().endswith("try") and handler is not None and re.search(thrown, handler[1])
@@ -76,7 +76,7 @@ class Checker:
                 if export.kind == "ours"}
         cannot_fail = cannot_fail_names((folder / CANNOT_FAIL).read_text(encoding="utf-8"))
         for name in sorted(cannot_fail - ours):
-            self.failures.append(f"{listed}: {name} is no export of ours")
+            self.failures.append(f"{listed}: {name} is not an export marked 'ours'")
         operations = {name for path, text in sources.items() if path.stem.endswith("_ops")
                       for name in OPERATION.findall(text)}
         newer = self.root / NEWER_VERBS
@@ -86,7 +86,7 @@ class Checker:
             own_name = source_names.get(name, name)
             found = definition(own_name, sources)
             if found is None:
-                self.failures.append(f"src/{library}: {own_name} is defined nowhere")
+                self.failures.append(f"src/{library}: {own_name} has no definition")
             else:
                 self.check_one(own_name, found, listed, name in cannot_fail)
 
@@ -95,9 +95,9 @@ class Checker:
         path, line, text = found
         guarded = is_guarded(text, r"\bThrown(?:Null)?\(")
         if cannot_fail and guarded:
-            self.failures.append(f"{path}:{line}: {name} has a handler; take it out of {listed}")
+            self.failures.append(f"{path}:{line}: {name} has a handler; remove it from {listed}")
         elif not cannot_fail and not guarded and "noexcept" not in text[:text.index("{")]:
-            self.failures.append(f"{path}:{line}: {name} lets exceptions into the program; see "
+            self.failures.append(f"{path}:{line}: {name} has no catch (...) handler; see "
                                  "Thrown in src/ibverbs/failure.h")
 
     def check_api(self) -> None:
@@ -108,8 +108,8 @@ class Checker:
             for match in API_CALL.finditer(text):
                 if not is_guarded(text[match.start():], r"\bverbs::Thrown\(\)"):
                     line = text.count("\n", 0, match.start()) + 1
-                    self.failures.append(f"{path}:{line}: {match[1]} lets exceptions into the "
-                                         "program; see src/verbs/thrown.h")
+                    self.failures.append(f"{path}:{line}: {match[1]} has no catch (...) handler; "
+                                         "see src/verbs/thrown.h")
 
 
 def main() -> int:

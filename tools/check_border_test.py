@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A function without a handler is found, at the right line, and a good tree passes."""
+"""check_border.py reports a function without a handler, at its line, and passes a good tree."""
 
 import tempfile
 import unittest
@@ -50,41 +50,41 @@ class CheckBorderTest(unittest.TestCase):
     def test_good_tree_passes(self):
         self.assertEqual(self.failures({}), [])
 
-    def test_export_without_handler(self):
+    def test_reports_an_export_without_a_handler(self):
         text = GOOD["src/ibverbs/make.cc"]
         first_end = text.index("int ibv_query")
         self.assert_only_failure(
             {"src/ibverbs/make.cc": text[:first_end] + "int ibv_query(int x) {\n  return x;\n}\n"},
-            "src/ibverbs/make.cc:8: ", "ibv_query lets exceptions")
+            "src/ibverbs/make.cc:8: ", "ibv_query has no catch")
 
-    def test_handler_of_another_kind(self):
+    def test_reports_a_handler_that_does_not_call_thrown(self):
         self.assert_only_failure(
             {"src/ibverbs/create.cc": "int Create(int x) " + GUARDED.format(thrown="-1")},
             "src/ibverbs/create.cc:1: ", "Create")
 
-    def test_handler_of_the_next_function(self):
+    def test_does_not_take_the_handler_of_the_next_function(self):
         self.assert_only_failure(
             {"src/ibverbs/create.cc": "int Create(int x) {\n  return x;\n}\n\nint Other(int x) "
                                       + GUARDED.format(thrown='Thrown("other")')}, "Create")
 
-    def test_export_that_is_defined_nowhere(self):
+    def test_reports_an_export_without_a_definition(self):
         self.assert_only_failure(
             {"src/ibverbs/exports.txt": GOOD["src/ibverbs/exports.txt"] + "ibv_more ours\n"},
-            "ibv_more is defined nowhere")
+            "ibv_more has no definition")
 
-    def test_needless_exception_to_the_rule(self):
+    def test_reports_a_listed_function_that_has_a_handler(self):
         self.assert_only_failure(
             {"src/ibverbs/query/strings.cc": GOOD["src/ibverbs/query/strings.cc"].replace(
                 '{ return "x"; }\n', GUARDED.format(thrown='ThrownNull("s")'))},
             "ibv_str has a handler")
 
-    def test_exception_to_the_rule_for_nothing(self):
+    def test_reports_a_listed_function_that_is_no_export(self):
         self.assert_only_failure(
             {"src/ibverbs/exports.txt": GOOD["src/ibverbs/exports.txt"].replace("ibv_str ours\n",
                                                                                 "")},
-            "cannot_fail.txt: ibv_str is no export of ours")
+            "cannot_fail.txt: ibv_str is not an export")
 
-    def test_call_of_the_api(self):
+    def test_reports_an_api_function_without_a_handler(self):
         self.assert_only_failure(
             {"src/verbs/cq.cc": '#include "verbena/cq.h"\n\n'
                                 "ErrorOr<Cq> Cq::Create(int x) {\n  return {};\n}\n"},

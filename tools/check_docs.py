@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Whether the pages hold together: requirements, decisions, and links to sections.
+"""Checks that references in the documentation resolve.
 
-Every file and test that docs/requirements.md names exists; every "row E9" and "DESIGN D6" of the
-tree is a row of that page or a section of docs/decisions; every link to a section has one; and
-every `file.h`, `ClassName` and `Class::Member` of a page is in the tree.
+- Every file and test named in docs/requirements.md exists.
+- Every "row E9" or "DESIGN D6" in the tree is a row of that page or a section of docs/decisions.
+- Every link to a section has a heading as its target.
+- Every `file.h`, `ClassName` and `Class::Member` on a page occurs in the tree.
 
-  tools/check_docs.py            what is wrong, one line each
-  tools/check_docs.py --write    writes the counts of the rows and the list of the decisions anew
+  tools/check_docs.py            prints one line per failure
+  tools/check_docs.py --write    also regenerates the counts of rows and the list of decisions
 """
 
 import argparse
@@ -23,7 +24,7 @@ OTHERS = (".S", ".c", ".cmake", ".json", ".map", ".md", ".py", ".sh", ".txt")
 STATUSES = ("done", "partly", "core only", "not yet")
 DECISION_STATUSES = ("accepted", "changed", "partly built")
 
-# Two of our own files hold references that are examples.
+# These files contain references as examples.
 EXEMPT = {"tools/check_docs.py", "tools/check_docs_test.py"}
 
 ROW = re.compile(r"^### ([A-E]\d+) .+\n\n.+\n\n"
@@ -34,16 +35,16 @@ DECISION = re.compile(r"^## D(\d+) (.+)\n\n(\d{4}-\d\d-\d\d), ([a-z ]+)\.$", re.
 DECISION_TITLE = re.compile(r"^## D(\d+) ", re.MULTILINE)
 ROWS_NAMED = re.compile(r"\b[Rr]ows?\s+([A-E]\d+(?:(?:,\s*|\s+and\s+|\s+to\s+)[A-E]\d+)*)")
 DECISIONS_NAMED = re.compile(r"\b(?:DESIGN|[Dd]ecision)\s+D(\d+)\b")
-# A name of ours as pages write it: `engine.cc`, `RcQp`, `Engine::Pass`, `WindowsTest.IsBound`.
+# Names as pages quote them: `engine.cc`, `RcQp`, `Engine::Pass`, `WindowsTest.IsBound`.
 FILE_NAME = re.compile(r"[\w./-]+\.(?:h|cc|S|py|sh|cmake|txt|map|md)")
 CODE_NAME = re.compile(r"(?=.*(?:[a-z][A-Z]|::))[A-Za-z_]\w*(?:(?:::|\.)\w+)*(?:\(\))?")
-# Names in no tree, and the page of the names of rdma-core's tests.
+# Placeholder names that are in no file, and a page with the names of rdma-core's tests.
 EXAMPLES = {"x.h", "x.cc", "x_test.cc", "CamelCase", "kConstant", "RssShmem",
             "verbena-sim-paging-SEED.txt"}
 FOREIGN = {"docs/pyverbs.md"}
 QUOTED = re.compile(r"`([^`\n]+)`")
 TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
-# What is no prose: code blocks, and the lists of a row, which are checked as such.
+# Not prose: code blocks, and the lists of a row, which check_rows covers.
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
 LISTS = re.compile(r"^- (?:Code|Tests): .*$", re.MULTILINE)
 HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
@@ -72,7 +73,7 @@ def blank(match: re.Match) -> str:
 
 
 def slug(heading: str) -> str:
-    """The name that a heading has in a link, as GitHub and Sphinx make it."""
+    """The anchor that GitHub and Sphinx derive from a heading."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
@@ -95,7 +96,7 @@ class Checker:
         rows = {}
         for match in ROW.finditer(text):
             if match[1] in rows:
-                self.fail(REQUIREMENTS, match.start(), f"row {match[1]} is there twice")
+                self.fail(REQUIREMENTS, match.start(), f"row {match[1]} is defined twice")
             rows[match[1]] = Row(match[1], match[2], QUOTED.findall(match[3]),
                                  QUOTED.findall(match[4]))
         for match in ROW_TITLE.finditer(text):
@@ -125,7 +126,7 @@ class Checker:
         for place, decision in enumerate(found, 1):
             if decision.number != place:
                 self.failures.append(f"{DECISIONS}/{decision.page}: D{decision.number} where "
-                                     f"D{place} is expected: a number is there twice, or missing")
+                                     f"D{place} is expected: a number is missing or used twice")
                 break
         return found
 
@@ -143,7 +144,7 @@ class Checker:
         for path, table in self.tables().items():
             match = GENERATED.search(self.texts.get(path, ""))
             if match is None:
-                self.failures.append(f"{path}:1: no place for the table that is written here")
+                self.failures.append(f"{path}:1: no '--write' marker for the generated table")
             elif match[2] != table:
                 self.fail(path, match.start(), "not up to date; run tools/check_docs.py --write")
 
@@ -166,7 +167,8 @@ class Checker:
                 else:
                     exists = name in known
                 if not exists:
-                    self.fail(REQUIREMENTS, place, f"row {row.name} names {name}: there is none")
+                    self.fail(REQUIREMENTS, place,
+                              f"row {row.name} names {name}: no such file or test")
 
     def check_references(self, path: Path, text: str) -> None:
         for match in ROWS_NAMED.finditer(text):
@@ -179,7 +181,7 @@ class Checker:
                 self.fail(path, match.start(), f"D{match[1]} is not in {DECISIONS}")
 
     def words(self) -> set[str]:
-        """All that the code has a name for."""
+        """All identifiers of the tree, outside of the pages."""
         return {word for path, text in self.texts.items()
                 if path.suffix != ".md" and path.as_posix() not in EXEMPT
                 for word in re.findall(r"\w+", text)}
@@ -197,7 +199,7 @@ class Checker:
             else:
                 continue
             if not exists:
-                self.fail(path, match.start(), f"`{name}`: there is none")
+                self.fail(path, match.start(), f"`{name}`: no such name in the tree")
 
     def check_links(self, path: Path, prose: str) -> None:
         for match in LINK.finditer(prose):
@@ -207,10 +209,10 @@ class Checker:
                 else (self.root / path).resolve()
             target = self.texts.get(page.relative_to(self.root.resolve()))
             if target is None or page.suffix != ".md":
-                continue  # no page, or lines of a source: tools/check_tidy.py looks for the file
+                continue  # not a page, or a line of a source: tools/check_tidy.py checks the file
             headings = HEADING.findall(FENCE.sub("", target))
             if match[2] not in {slug(heading) for heading in headings}:
-                self.fail(path, match.start(), f"link to #{match[2]}: no such section there")
+                self.fail(path, match.start(), f"link to #{match[2]}: the page has no such section")
 
     def tables(self) -> dict[Path, str]:
         counts = ["| group | " + " | ".join(STATUSES) + " |", "| --- |" + " ---: |" * len(STATUSES)]

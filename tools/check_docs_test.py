@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each kind of breach of check_docs.py is found, at the right line, and good pages pass."""
+"""check_docs.py reports each kind of broken reference, at its line, and passes good pages."""
 
 import subprocess
 import sys
@@ -61,34 +61,34 @@ class CheckDocsTest(unittest.TestCase):
     def test_good_pages_pass(self):
         self.assertEqual(self.run_on({})[:2], (0, ""))
 
-    def test_a_file_that_is_not_there(self):
+    def test_reports_a_file_that_does_not_exist(self):
         self.assert_only_failure({"docs/requirements.md": requirements(code="src/lock.h")},
                                  "docs/requirements.md:", "row A1 names src/lock.h")
 
-    def test_a_test_that_is_not_there(self):
+    def test_reports_a_test_that_does_not_exist(self):
         for name in ("LockTest", "KeyTest.IsTwo", "integration.others"):
             with self.subTest(name):
                 self.assert_only_failure({"docs/requirements.md": requirements(tests=f"`{name}`")},
                                          f"row A1 names {name}")
 
-    def test_a_status_that_is_none(self):
+    def test_reports_an_unknown_status(self):
         changes = {"docs/requirements.md": requirements(status="nearly"), "src/key.h": ""}
         code, output, _ = self.run_on(changes)
         self.assertEqual(code, 1)
         self.assertIn("row A1 lacks", output)
 
-    def test_a_row_that_is_not_there(self):
+    def test_reports_an_unknown_row(self):
         for text in ("// row A2\n", "// Rows A1 and B3.\n", "// (rows A1, C4)\n"):
             with self.subTest(text):
                 self.assert_only_failure({"src/lock.h": "\n" + text}, "src/lock.h:2: ",
                                          "is not in docs/requirements.md")
 
-    def test_a_decision_that_is_not_there(self):
+    def test_reports_an_unknown_decision(self):
         for text in ("// DESIGN D2: so.\n", "// See decision D2.\n"):
             with self.subTest(text):
                 self.assert_only_failure({"src/lock.h": text}, "src/lock.h:1: ", "D2")
 
-    def test_a_decision_without_date_or_status(self):
+    def test_reports_a_decision_without_date_or_known_status(self):
         for line in ("accepted.", "2026-01-02, hoped for."):
             with self.subTest(line):
                 text = MEMORY.replace("2026-01-02, accepted.", line)
@@ -96,30 +96,30 @@ class CheckDocsTest(unittest.TestCase):
                 self.assertEqual(code, 1)
                 self.assertIn("docs/decisions/memory.md:3: D1 ", output)
 
-    def test_a_number_that_is_there_twice(self):
+    def test_reports_a_decision_number_used_twice(self):
         code, output, _ = self.run_on({"docs/decisions/wire.md": MEMORY})
         self.assertEqual(code, 1)
         self.assertIn("D1 where D2 is expected", output)
 
-    def test_a_section_that_is_not_there(self):
+    def test_reports_a_link_to_an_unknown_section(self):
         self.assert_only_failure({"docs/page.md": "# Page\n\n[x](requirements.md#b1-more)\n"},
                                  "docs/page.md:3: ", "#b1-more")
 
-    def test_a_name_that_is_not_there(self):
+    def test_reports_an_unknown_name(self):
         for name in ("lock.h", "memory/lock.h", "KeyRing", "Key::IsOdd", "KeyTest.IsTwo"):
             with self.subTest(name):
                 self.assert_only_failure({"docs/page.md": f"# Page\n\nSee `{name}`.\n"},
-                                         "docs/page.md:3: ", f"`{name}`: there is none")
+                                         "docs/page.md:3: ", f"`{name}`: no such name")
 
-    def test_names_that_are_there(self):
+    def test_accepts_names_that_exist(self):
         names = ("key.h", "src/key.h", "KeyTest", "KeyTest.IsOne", "make test", "EINVAL", "errno")
         text = "# Page\n\n" + " ".join(f"`{name}`" for name in names) + "\n"
         self.assertEqual(self.run_on({"docs/page.md": text})[:2], (0, ""))
 
-    def test_links_in_code_blocks_do_not_count(self):
+    def test_ignores_links_in_code_blocks(self):
         self.assertEqual(self.run_on({"docs/page.md": "# Page\n\n```\n[x](#no)\n```\n"})[0], 0)
 
-    def test_counts_that_are_old_are_written_anew(self):
+    def test_write_updates_outdated_counts(self):
         changes = {"docs/requirements.md": requirements(counts=COUNTS.replace("| 1 |", "| 2 |"))}
         self.assert_only_failure(changes, "not up to date")
         code, _, text = self.run_on(changes, "--write")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the source tree to the layer table: who may include, and link, whom."""
+"""Checks includes and link dependencies of the source tree against the layer table."""
 
 import argparse
 import re
@@ -10,15 +10,15 @@ import source_tree
 
 PUBLIC = "verbena"  # include/verbena: the headers that users include
 
-# Those of them that are values and no handles: the vocabulary that the inner layers share with the
-# users, so that nothing is rewritten on its way through the layers. Every layer may include them.
+# Public headers that define values, not handles. Inner layers share these types with the API, so
+# that a value is not converted between layers. Every layer may include them.
 VALUES = {
     "access", "advice", "async_event", "cm_event", "completion", "counters", "error", "gid",
     "ip_address", "numbers", "post_error", "qp_state", "serial_number", "strong_id", "work_request",
     "memory_events",
 }
 
-# What a folder of src/ may include besides itself.
+# The layers that a folder of src/ may include besides itself.
 ALLOWED = {
     "base": set(),
     "wire": {"base"},
@@ -41,19 +41,20 @@ ALLOWED = {
     "libc": set(),
 }
 
-# The rooms of a folder, in order: a file includes those of its own room and of the rooms before it.
-# Files beside the rooms are values that all of them share; `TOPS` stand above all rooms.
-ROOMS = {
+# The subfolders of a layer, in order: a file includes files of its own subfolder and of those
+# before it. Files in the layer's own folder are values that all subfolders may include, except for
+# those in `TOPS`, which may include all subfolders.
+SUBFOLDERS = {
     "memory": ["copy", "translation", "spaces", "protection"],
     "transport": ["common", "xrc", "rc", "uc", "ud", "cm"],
     "adapter": ["objects", "cm", "loop", "control"],
 }
 TOPS = {"memory/memory_core"}
-# They stand beside each other: none of them includes another.
-APART = {"transport": {"rc", "uc", "ud", "cm"}}
+# None of these subfolders includes another of them.
+INDEPENDENT = {"transport": {"rc", "uc", "ud", "cm"}}
 
-# These may include anything, and nothing in src/ may include them, but for the unit tests beside
-# the code, which share fixtures in tests/support.
+# These folders may include everything. Nothing in src/ may include them, except that unit tests may
+# include the fixtures in tests/support.
 OUTSIDE = {"sim", "tests", "fuzz", "bench", "examples"}
 
 FIXTURES = "tests/support/"
@@ -69,14 +70,15 @@ def named(layers) -> str:
     return ", ".join(sorted(layers)) or "nothing"
 
 
-def room_of(layer: str, path: str) -> int:
-    """The place of a file's room in the order; -1 for a file beside the rooms."""
+def subfolder_rank(layer: str, path: str) -> int:
+    """The position of a file's subfolder in the order; -1 for a file in the layer's own folder."""
     parts = path.split("/")
-    return ROOMS[layer].index(parts[1]) if len(parts) > 2 and parts[1] in ROOMS[layer] else -1
+    order = SUBFOLDERS[layer]
+    return order.index(parts[1]) if len(parts) > 2 and parts[1] in order else -1
 
 
 class Checker:
-    """Collects the violations of one tree, as lines of text."""
+    """Collects the violations in one tree, as lines of text."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -106,21 +108,21 @@ class Checker:
 
     def check_src_include(self, where, layer, quote, target, depends) -> None:
         if layer not in ALLOWED:
-            return  # said once, for the folder
+            return  # check_build_files reports the folder once
         if not self.check_spelling(where, quote, target) or quote == "<":
             return
         used = target.split("/")[0]
         permitted = ALLOWED[layer] | {layer}
-        if used == layer and layer in ROOMS:
-            self.check_room(where, layer, target)
+        if used == layer and layer in SUBFOLDERS:
+            self.check_subfolder(where, layer, target)
         if target.startswith(FIXTURES) and where.split(":")[0].endswith("_test.cc"):
             return
         if used in OUTSIDE:
             self.report(where, f'src includes "{target}"', f"nothing in src may use {used}/")
         elif "/" not in target or used not in ALLOWED.keys() | {PUBLIC}:
             self.report(where, f'"{target}" is not written from the src root',
-                        f'write "{layer}/..." or another layer\'s name first, and <...> for what '
-                        "is not ours")
+                        f'write "{layer}/..." or another layer\'s name first, and <...> for '
+                        "headers of other projects")
         elif used not in permitted and not self.is_value(target):
             self.report(where, f'{layer} includes "{target}"',
                         f"{layer} may include {named(ALLOWED[layer])}, and the values of {PUBLIC}")
@@ -132,25 +134,24 @@ class Checker:
     def is_value(target: str) -> bool:
         return target.startswith(PUBLIC + "/") and target.split("/")[1][:-2] in VALUES
 
-    def check_room(self, where, layer, target) -> None:
-        """Whether the room of the file may include the one of the target."""
+    def check_subfolder(self, where, layer, target) -> None:
+        """Checks that the subfolder of the file may include the subfolder of the target."""
         path = where.split(":")[0].removeprefix("src/")
         if path.rsplit(".", 1)[0] in TOPS or path.endswith("_test.cc"):
             return
-        of_file, of_target = room_of(layer, path), room_of(layer, target)
-        apart = APART.get(layer, set())
-        if of_target > of_file or (of_target != of_file and {of_file, of_target} <= {
-                ROOMS[layer].index(room) for room in apart}):
-            self.report(where, f'"{target}" is in a room that this file may not use',
-                        f"in {layer}, the order is: {', '.join(ROOMS[layer])}")
+        of_file, of_target = subfolder_rank(layer, path), subfolder_rank(layer, target)
+        independent = {SUBFOLDERS[layer].index(name) for name in INDEPENDENT.get(layer, set())}
+        if of_target > of_file or (of_target != of_file and {of_file, of_target} <= independent):
+            self.report(where, f'"{target}" is in a subfolder that this file may not include',
+                        f"the order in {layer} is: {', '.join(SUBFOLDERS[layer])}")
 
     def check_public_include(self, where, quote, target) -> None:
         if quote == '"' and not target.startswith(PUBLIC + "/"):
             self.report(where, f'a public header includes "{target}"',
-                        f'only "{PUBLIC}/..." and the standard library are there for users')
+                        f'only "{PUBLIC}/..." and the standard library are installed for users')
 
     def check_spelling(self, where, quote, target) -> bool:
-        """Whether the path, if it is one of ours, is written as "layer/file.h"."""
+        """Whether the path of a project header is written as "layer/file.h"."""
         parts = target.split("/")
         if {".", ".."} & set(parts) or parts[0] in {"src", "include"}:
             self.report(where, f'"{target}" is not written from the src root',
@@ -172,7 +173,7 @@ class Checker:
                 self.report(f"src/{layer}:1", f"{layer} is not in the layer table",
                             f"layers are {named(ALLOWED)}")
             elif file.is_file():
-                # Comments go; the lines stay where they are.
+                # Removes comments but keeps line numbers.
                 text = re.sub(r"#.*", "", file.read_text(encoding="utf-8"))
                 depends[layer] = self.check_build_file(where, layer, text)
             elif any(folder.iterdir()):
@@ -188,7 +189,7 @@ class Checker:
                         "layers are linked by DEPENDS of verbena_layer only")
         calls = list(LAYER_CALL.finditer(text))
         if len(calls) != 1 or calls[0][1].split()[:1] != [layer]:
-            self.report(f"{where}:1", "does not declare its layer once",
+            self.report(f"{where}:1", "does not call verbena_layer exactly once",
                         f"it calls verbena_layer({layer} ...)")
             return set()
         depends = set()

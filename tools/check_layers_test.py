@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each kind of violation is found, at the right line, and a good tree passes."""
+"""check_layers.py reports each kind of violation, at its line, and passes a good tree."""
 
 import subprocess
 import sys
@@ -51,96 +51,97 @@ class CheckLayersTest(unittest.TestCase):
     def test_good_tree_passes(self):
         self.assertEqual(self.run_on({}), (0, ""))
 
-    def test_include_of_a_layer_above(self):
+    def test_reports_an_include_of_a_higher_layer(self):
         self.assert_only_violation(
             {"src/base/check.h": '#pragma once\n\n#include "memory/key.h"\n'},
             "src/base/check.h:3: ", 'base includes "memory/key.h"',
             "base may include nothing, and the values of")
 
-    def test_every_layer_shares_the_values_of_the_api(self):
+    def test_every_layer_may_include_the_value_headers_of_the_api(self):
         self.assertEqual(self.run_on({"src/memory/key.h": '#include "verbena/numbers.h"\n'}),
                          (0, ""))
 
-    def test_no_inner_layer_includes_a_handle(self):
+    def test_reports_an_inner_layer_that_includes_a_handle(self):
         self.assert_only_violation({"src/memory/key.h": '#include "verbena/queue_pair.h"\n'},
                                    "src/memory/key.h:1: ",
                                    "memory may include base, and the values")
 
-    def test_include_of_a_layer_beside(self):
+    def test_reports_an_include_of_a_layer_of_the_same_level(self):
         self.assert_only_violation({"src/memory/key.h": '#include "wire/bth.h"\n'},
                                    "src/memory/key.h:1: ", "memory may include base")
 
-    def test_tests_inside_src_obey_too(self):
+    def test_unit_tests_obey_the_layers_too(self):
         self.assert_only_violation({"src/memory/key_test.cc": '#  include "wire/bth.h"\n'},
                                    "src/memory/key_test.cc:1: ")
 
-    def test_a_room_uses_those_before_it(self):
-        rooms = {"src/memory/copy/span.h": "", "src/memory/spaces/guest.h": "",
-                 "src/memory/protection/table.h": '#include "memory/copy/span.h"\n',
-                 "src/memory/memory_core.h": '#include "memory/protection/table.h"\n',
-                 "src/memory/copy/span_test.cc": '#include "memory/spaces/guest.h"\n'}
-        self.assertEqual(self.run_on(rooms), (0, ""))
+    def test_a_subfolder_includes_only_those_before_it(self):
+        tree = {"src/memory/copy/span.h": "", "src/memory/spaces/guest.h": "",
+                "src/memory/protection/table.h": '#include "memory/copy/span.h"\n',
+                "src/memory/memory_core.h": '#include "memory/protection/table.h"\n',
+                "src/memory/copy/span_test.cc": '#include "memory/spaces/guest.h"\n'}
+        self.assertEqual(self.run_on(tree), (0, ""))
         self.assert_only_violation(
-            rooms | {"src/memory/copy/copier.h": '#include "memory/spaces/guest.h"\n'},
-            "src/memory/copy/copier.h:1: ", "the order is: copy, translation, spaces, protection")
+            tree | {"src/memory/copy/copier.h": '#include "memory/spaces/guest.h"\n'},
+            "src/memory/copy/copier.h:1: ",
+            "the order in memory is: copy, translation, spaces, protection")
         self.assert_only_violation(
-            rooms | {"src/memory/key.h": '#include "memory/copy/span.h"\n'},
-            "src/memory/key.h:1: ", "may not use")
+            tree | {"src/memory/key.h": '#include "memory/copy/span.h"\n'},
+            "src/memory/key.h:1: ", "may not include")
 
-    def test_services_stand_apart(self):
+    def test_services_do_not_include_each_other(self):
         self.assert_only_violation(
             {"src/transport/rc/rc_qp.h": "",
              "src/transport/ud/ud_qp.h": '#include "transport/rc/rc_qp.h"\n'},
-            "src/transport/ud/ud_qp.h:1: ", "may not use")
+            "src/transport/ud/ud_qp.h:1: ", "may not include")
 
-    def test_depends_on_what_is_not_allowed(self):
+    def test_reports_a_dependency_that_is_not_allowed(self):
         self.assert_only_violation(
             {"src/memory/CMakeLists.txt": "verbena_layer(memory\n  DEPENDS base\n  wire)\n"},
             "src/memory/CMakeLists.txt:3: ", "memory depends on wire",
             "memory may depend on base")
 
-    def test_depends_on_what_is_no_layer(self):
+    def test_reports_a_dependency_that_is_not_a_layer(self):
         self.assert_only_violation(
             {"src/memory/CMakeLists.txt": "verbena_layer(memory DEPENDS base sim)\n"},
             "memory depends on sim")
 
-    def test_include_without_depends(self):
+    def test_reports_an_include_of_a_layer_missing_in_depends(self):
         self.assert_only_violation(
             {"src/transport/CMakeLists.txt": "verbena_layer(transport DEPENDS base)\n"},
             "src/transport/qp.h:1: ", "memory is not in DEPENDS",
             "src/transport/CMakeLists.txt")
 
-    def test_commented_depends_does_not_count(self):
+    def test_ignores_a_commented_dependency(self):
         self.assert_only_violation(
             {"src/transport/CMakeLists.txt": "verbena_layer(transport DEPENDS base # memory\n)\n"},
             "memory is not in DEPENDS")
 
-    def test_link_line_around_depends(self):
+    def test_reports_a_layer_linked_without_depends(self):
         self.assert_only_violation(
             {"src/memory/CMakeLists.txt":
              "verbena_layer(memory DEPENDS base\n LIBRARIES verbena_wire)\n"},
             "src/memory/CMakeLists.txt:2: ", "verbena_wire", "DEPENDS")
 
-    def test_layer_declared_under_another_name(self):
+    def test_reports_a_layer_declared_under_another_name(self):
         self.assert_only_violation({"src/wire/CMakeLists.txt": "verbena_layer(queue)\n",
                                     "src/wire/bth.h": ""},
                                    "src/wire/CMakeLists.txt:1: ", "verbena_layer(wire ...)")
 
-    def test_layer_without_build_file(self):
+    def test_reports_a_layer_without_a_build_file(self):
         self.assert_only_violation({"src/queue/wqe.h": ""}, "src/queue/CMakeLists.txt:1: ")
 
-    def test_unknown_layer(self):
+    def test_reports_an_unknown_layer(self):
         self.assert_only_violation({"src/util/a.h": '#include "base/check.h"\n'},
                                    "src/util:1: ", "util is not in the layer table")
 
-    def test_src_includes_the_outside(self):
+    def test_reports_an_include_of_a_folder_outside_src(self):
         for outside in ("sim", "tests", "fuzz", "bench", "examples"):
             with self.subTest(outside):
                 self.assert_only_violation(
                     {"src/memory/key.cc": f'#include "{outside}/x.h"\n'},
                     "src/memory/key.cc:1: ", f"nothing in src may use {outside}/")
 
-    def test_only_unit_tests_share_fixtures(self):
+    def test_only_unit_tests_may_include_fixtures(self):
         fixture = '#include "tests/support/fixture.h"\n'
         self.assertEqual(self.run_on({"src/memory/key_test.cc": fixture}), (0, ""))
         self.assert_only_violation({"src/memory/key.cc": fixture}, "src/memory/key.cc:1: ",
@@ -149,22 +150,22 @@ class CheckLayersTest(unittest.TestCase):
             {"src/memory/key_test.cc": '#include "tests/model/oracle.h"\n'},
             "src/memory/key_test.cc:1: ", "nothing in src may use tests/")
 
-    def test_include_not_from_the_src_root(self):
+    def test_reports_an_include_not_written_from_the_src_root(self):
         for target in ("key.h", "./key.h", "../base/check.h", "src/base/check.h", "rc/key.h"):
             with self.subTest(target):
                 self.assert_only_violation({"src/memory/key.cc": f'#include "{target}"\n'},
                                            "src/memory/key.cc:1: ", target,
                                            "not written from the src root")
 
-    def test_project_header_in_angle_brackets(self):
+    def test_reports_a_project_header_in_angle_brackets(self):
         self.assert_only_violation({"src/memory/key.cc": "#include <memory/key.h>\n"},
                                    "src/memory/key.cc:1: ", 'write "memory/key.h"')
 
-    def test_outside_programs_write_from_the_src_root_too(self):
+    def test_programs_outside_src_include_from_the_src_root_too(self):
         self.assert_only_violation({"tests/model/oracle.cc": '#include "../../src/base/check.h"\n'},
                                    "tests/model/oracle.cc:1: ", "not written from the src root")
 
-    def test_public_header_shows_nothing_of_src(self):
+    def test_reports_a_public_header_that_includes_a_layer(self):
         self.assert_only_violation({"include/verbena/verbena.h": '#include "base/check.h"\n'},
                                    "include/verbena/verbena.h:1: ", "a public header")
 

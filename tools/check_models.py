@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Checks models/*.pml with Spin, and that Spin finds each mistake that a model can be given.
+"""Checks models/*.pml with Spin, and checks that Spin finds each seeded mistake of a model.
 
-A model names its mistakes in its comment, as -DMISTAKE_X. It must have no error as it is, and one
-with each of them: a model that finds nothing wrong in a wrong protocol says nothing about a right
-one.
+A model lists its seeded mistakes in a comment, as -DMISTAKE_X. Spin must report no error without
+them and an error with each of them, which shows that the model can fail.
 """
 
 import re
@@ -15,27 +14,27 @@ from pathlib import Path
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 SKIPPED = 77
-SECONDS_MAX = 60  # of one search; the models need less than one
+TIMEOUT_S = 60  # for one search; each model needs less than a second
 MISTAKE = re.compile(r"-D(MISTAKE_[A-Z_]+)")
 ERRORS = re.compile(r"errors: (\d+)")
 
 
 def run(command: list[str], folder: str) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS_MAX)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout}{done.stderr}")
     return done.stdout
 
 
 def errors_of(model: Path, mistake: str | None) -> tuple[int, str]:
-    """How many errors Spin finds, and what it says about the search."""
+    """The number of errors that Spin finds, and its output."""
     with tempfile.TemporaryDirectory() as folder:
         run(["spin", "-a", *([f"-D{mistake}"] if mistake else []), str(model)], folder)
         run(["gcc", "-O1", "-w", "-o", "pan", "pan.c"], folder)
         output = run(["./pan", "-a", "-m100000"], folder)
     found = ERRORS.search(output)
     if found is None or "max search depth too small" in output:
-        raise RuntimeError(f"{model.name}: the search did not end:\n{output}")
+        raise RuntimeError(f"{model.name}: the search is incomplete:\n{output}")
     return int(found.group(1)), output
 
 
@@ -54,7 +53,7 @@ def check(model: Path) -> bool:
 
 def main() -> int:
     if shutil.which("spin") is None or shutil.which("gcc") is None:
-        print("skipped: spin or gcc is not there")
+        print("skipped: spin or gcc is not installed")
         return SKIPPED
     models = sorted(MODELS.glob("*.pml"))
     return 0 if models and all([check(model) for model in models]) else 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""House rules that neither the compiler nor clang-format nor clang-tidy knows."""
+"""Checks house rules that the compiler, clang-format and clang-tidy do not check."""
 
 import argparse
 import re
@@ -16,46 +16,46 @@ COLUMNS_MAX = 100
 
 SCRIPTS = (".py", ".sh", ".cmake")
 
-# Source files of src/ that have no test beside them, each with the reason.
+# Source files of src/ without a test beside them, and the reason or the test that covers them.
 UNTESTED: dict[str, str] = {
-    "src/transport/rc/ack_handler.cc": "the answering half of requester.h: requester_test.cc",
-    "src/transport/common/receive_slot.cc": "of both unreliable services: ud_qp_test.cc",
-    "src/transport/common/packet_origin.cc": "what lands in front of a datagram: ud_qp_test.cc",
+    "src/transport/rc/ack_handler.cc": "the receive half of requester.h: requester_test.cc",
+    "src/transport/common/receive_slot.cc": "used by RC, UC and UD: ud_qp_test.cc",
+    "src/transport/common/packet_origin.cc": "the GRH of a datagram: ud_qp_test.cc",
     "src/adapter/cm/gsi_calls.cc": "the calls of gsi.h: gsi_test.cc",
     "src/adapter/control/adapter_cm.cc": "verbs/connection_manager_test.cc makes each call",
-    "src/adapter/loop/engine_cm.cc": "likewise, in one process and between two",
+    "src/adapter/loop/engine_cm.cc": "verbs/connection_manager_test.cc makes each call",
     "src/adapter/loop/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
-    "src/fabric/netlink_reports.cc": "what both of its users see: address_watch_test.cc",
-    **{f"src/cache/{name}.cc": f"what programs see of it: {test}_test.cc"
+    "src/fabric/netlink_reports.cc": "tested through its users: address_watch_test.cc",
+    **{f"src/cache/{name}.cc": f"tested through the API: {test}_test.cc"
        for name, test in (("core", "registration_cache"), ("core_acquire", "registration_cache"),
                           ("core_collect", "registration_cache"), ("domain_backend", "domain"),
                           ("text", "registration_cache"))},
     "src/ibverbs/objects/cache_socket.cc": "mr_cache_test.cc reads from it",
     "src/host/arbiter_regions.cc": "the part of arbiter.h for regions: arbiter_test.cc",
     "src/host/broker_messages.cc": "the part of broker.h for messages: broker_test.cc",
-    "src/host/agent.cc": "the other end of a broker: broker_test.cc",
-    "src/host/operator_client.cc": "likewise",
+    "src/host/agent.cc": "the peer of a broker: broker_test.cc",
+    "src/host/operator_client.cc": "a client of a broker: broker_test.cc",
     "src/odp/managed_pages.cc": "needs an engine: adapter/control/managed_pages_test.cc",
-    "src/odp/takeover_memory.cc": "likewise: adapter/control/takeover_memory_test.cc",
-    "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",
-    "src/managed/uring_swap_file.cc": "likewise",
-    **{f"src/preload/calls/{name}.cc": "a test that linked it would open its own files by it: "
+    "src/odp/takeover_memory.cc": "needs an engine: adapter/control/takeover_memory_test.cc",
+    "src/managed/thread_swap_file.cc": "swap_file_test.cc runs both implementations",
+    "src/managed/uring_swap_file.cc": "swap_file_test.cc runs both implementations",
+    **{f"src/preload/calls/{name}.cc": "a test linked with it would redirect its own file calls: "
                                        "tests/integration/path_calls_check.cc calls each"
        for name in ("folder", "generated_file", "name", "open", "redirected", "stat")},
-    "src/preload/sockets/accept4.cc": "likewise: tests/integration/sockets_test.py",
+    "src/preload/sockets/accept4.cc": "overrides a libc call: tests/integration/sockets_test.py",
     "src/libc/calls.cc": "which calls: tests/integration/exports_test.py; how: call_test.cc",
-    "src/wire/roce/header_text.cc": "each header as text: the test of the header",
-    **{f"src/rdmacm/objects/{name}.cc": f"what programs see of it: ../calls/{test}_test.cc"
+    "src/wire/roce/header_text.cc": "the test of each header checks its text",
+    **{f"src/rdmacm/objects/{name}.cc": f"tested through the API: ../calls/{test}_test.cc"
        for name, test in (("completion", "endpoint"), ("completion_queues", "qp"),
                           ("event_channel", "event_channel"), ("group", "multicast"),
                           ("id", "id"), ("path", "address"), ("reported_event", "connection"),
                           ("request", "connection"))},
-    **{f"src/rdmacm/rsocket/{name}.cc": "what programs see of it: exports_test.cc"
+    **{f"src/rdmacm/rsocket/{name}.cc": "tested through the API: exports_test.cc"
        for name in ("cm_event_channel", "datagram_exchange", "datagram_port", "datagram_socket",
                     "iomap", "notified_cq", "poll", "process", "registered_memory", "select",
                     "socket", "stream_connect", "stream_connection", "stream_control",
                     "stream_endpoint", "stream_io", "stream_socket")},
-    "src/cli/main.cc": "puts the commands together; tests/integration runs it",
+    "src/cli/main.cc": "dispatches to the commands; tests/integration runs it",
 }
 
 
@@ -67,7 +67,7 @@ class Ban(NamedTuple):
     allowed: tuple[str, ...]
 
 
-# The places that meet the outside world.
+# Files that may access the clock, the environment and files.
 EDGES = ("src/fabric/*", "src/memory/uffd*", "src/base/clock.h", "src/odp/*", "src/adapter/*",
          "src/cli/*", "src/ibverbs/*", "src/rdmacm/*", "src/preload/calls/*")
 
@@ -75,29 +75,30 @@ BANS = [
     Ban(re.compile(r"\b(?:system|steady|high_resolution)_clock::now\b"
                    r"|\b(?:clock_gettime|gettimeofday)\s*\("
                    r"|\btime\s*\(\s*(?:nullptr|NULL|0)\s*\)"),
-        "a clock read makes a run unrepeatable", "take the time as an argument", EDGES),
+        "a clock makes a run unrepeatable", "take the time as an argument", EDGES),
     Ban(re.compile(r"\bstd::random_device\b|\bs?rand\s*\(|\bgetrandom\s*\("),
-        "an unseeded draw makes a run unrepeatable", "take a generator (base/random.h)", EDGES),
+        "an unseeded random number makes a run unrepeatable", "take a generator (base/random.h)",
+        EDGES),
     Ban(re.compile(r"\bsecure_getenv\s*\("),
         "hidden input", "take an option as an argument", ("src/base/variables.cc", *EDGES)),
     Ban(re.compile(r"\bgetenv\s*\("),
-        "a program that runs with more rights than its user would do what the user's environment "
-        "says", "use secure_getenv", ("src/cli/*",)),
+        "a setuid program would obey the environment of its caller", "use secure_getenv",
+        ("src/cli/*",)),
     Ban(re.compile(r"\bstd::[io]?fstream\b|\bfopen\s*\("),
         "hidden input and output", "take the bytes, or an interface, as an argument", EDGES),
     Ban(re.compile(r"\bstd::cout\b|(?<![\w.>])printf\s*\(|\bputs\s*\("),
-        "standard output belongs to the program that links us", "return the value",
+        "standard output belongs to the program that links the library", "return the value",
         ("src/cli/*",)),
     Ban(re.compile(r"\bassert\s*\("),
         "it may be compiled out", "use CHECK or DCHECK (base/check.h)", ()),
 ]
 
 LEFTOVER = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
-# The rule's own text, and its tests, hold the words.
+# These files contain the words as patterns and examples.
 LEFTOVER_EXEMPT = {"tools/check_tidy.py", "tools/check_tidy_test.py"}
 
-# Comments and literals: what is in them is not code. Raw strings come before plain ones, and an
-# apostrophe behind a digit separates digits.
+# Comments and literals. Raw strings must match before plain ones. An apostrophe after a digit is a
+# digit separator.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
                       r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.DOTALL)
 
@@ -111,7 +112,7 @@ def keep_newlines(match: re.Match) -> str:
 
 
 class Checker:
-    """Collects what is wrong with one tree (`failures`) and what to look at (`warnings`)."""
+    """Collects the violations in one tree (`failures`), and files to review (`warnings`)."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -144,11 +145,11 @@ class Checker:
             if "\t" in line:
                 self.fail(path, number, "tab; use spaces")
             if line != line.rstrip():
-                self.fail(path, number, "blanks at the end of the line")
+                self.fail(path, number, "trailing blanks")
 
     def check_columns(self, path: Path, text: str) -> None:
         for number, line in enumerate(text.split("\n"), 1):
-            # An address cannot be broken.
+            # A URL cannot be wrapped.
             if len(line) > COLUMNS_MAX and "://" not in line:
                 self.fail(path, number, f"{len(line)} columns; at most {COLUMNS_MAX}")
 
@@ -157,14 +158,14 @@ class Checker:
             return
         for match in LEFTOVER.finditer(text):
             self.fail_at(path, text, match.start(),
-                         f"{match[0]} left behind; do it, or open an issue")
+                         f"leftover {match[0]}; resolve it, or open an issue")
 
     def check_length(self, path: Path, text: str) -> None:
         lines = text.count("\n")
         if lines > LINES_MAX:
-            self.fail(path, lines, f"{lines} lines; split it, at most {LINES_MAX}")
+            self.fail(path, lines, f"{lines} lines; at most {LINES_MAX}: split the file")
         elif lines > LINES_REVIEW:
-            self.warnings.append(f"{path}:{lines}: {lines} lines; is it one thing?")
+            self.warnings.append(f"{path}:{lines}: {lines} lines; does it have one subject?")
 
     def check_bans(self, path: Path, text: str) -> None:
         code = NOT_CODE.sub(keep_newlines, text)
@@ -186,7 +187,7 @@ class Checker:
                 self.fail(path, 1, f"no {path.stem}_test.cc beside it; write it, or give the "
                                    "reason in UNTESTED of tools/check_tidy.py")
             elif tested and path.as_posix() in UNTESTED:
-                self.fail(path, 1, "has a test; take it out of UNTESTED in tools/check_tidy.py")
+                self.fail(path, 1, "has a test; remove it from UNTESTED in tools/check_tidy.py")
 
     def check_markdown(self, path: Path, text: str) -> None:
         prose = FENCE.sub(keep_newlines, text)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each house rule of check_tidy.py fails on a breach, at the right line, and passes otherwise."""
+"""check_tidy.py reports each kind of violation, at its line, and passes a good tree."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ class CheckTidyTest(unittest.TestCase):
     def test_good_tree_passes(self):
         self.assert_passes({})
 
-    def test_file_length(self):
+    def test_reports_long_files(self):
         for folder in ("src/memory", "sim", "include/verbena"):
             with self.subTest(folder):
                 self.assert_passes({f"{folder}/a.h": "\n" * 400})
@@ -58,10 +58,10 @@ class CheckTidyTest(unittest.TestCase):
                 self.assertEqual(self.run_on({f"{folder}/a.h": "\n" * 600})[0], 0)
                 self.assert_only_failure({f"{folder}/a.h": "\n" * 601}, f"{folder}/a.h:601: ")
 
-    def test_tables_of_tests_may_be_long(self):
+    def test_files_outside_src_may_be_long(self):
         self.assert_passes({"tests/a.cc": "\n" * 700})
 
-    def test_columns(self):
+    def test_reports_long_lines(self):
         self.assert_passes({"src/memory/key.h": "x" * 100 + "\n", "tools/a.py": "é" * 100})
         self.assert_only_failure({"src/memory/key.h": "\n" + "x" * 101 + "\n"},
                                  "src/memory/key.h:2: ", "101 columns")
@@ -69,12 +69,12 @@ class CheckTidyTest(unittest.TestCase):
         self.assert_passes({"src/memory/key.h": "// https://example.org/" + "x" * 100 + "\n"})
         self.assert_passes({"README.md": "# T\n\n" + "x" * 200 + "\n"})
 
-    def test_tabs_and_trailing_blanks(self):
+    def test_reports_tabs_and_trailing_blanks(self):
         self.assert_only_failure({"src/memory/key.h": "\n\tint x;\n"}, ":2: tab")
-        self.assert_only_failure({"docs/page.md": "# Page \n"}, "docs/page.md:1: blanks")
-        self.assert_only_failure({"src/memory/key.h": "int x;\r\n"}, ":1: blanks")
+        self.assert_only_failure({"docs/page.md": "# Page \n"}, "docs/page.md:1: trailing blanks")
+        self.assert_only_failure({"src/memory/key.h": "int x;\r\n"}, ":1: trailing blanks")
 
-    def test_banned_identifiers(self):
+    def test_reports_banned_identifiers(self):
         for code, instead in {
             "auto t = std::chrono::steady_clock::now();": "take the time as an argument",
             "auto t = std::chrono::system_clock::now();": "take the time as an argument",
@@ -95,7 +95,7 @@ class CheckTidyTest(unittest.TestCase):
                                          "src/memory/key.h:3: ", "is banned: ", instead)
                 self.assert_passes({"tests/a.cc": code + "\n"})
 
-    def test_names_that_only_look_banned(self):
+    def test_accepts_names_that_resemble_banned_ones(self):
         for code in ("static_assert(sizeof(int) == 4);", "int operand(int);", "snprintf(b, 1, f);",
                      "using Clock = std::chrono::steady_clock;", "wall_time(nullptr);",
                      "// rand() is bad", "/* assert(x)\n assert(y) */", 'Log("getenv(x)");',
@@ -104,13 +104,13 @@ class CheckTidyTest(unittest.TestCase):
             with self.subTest(code):
                 self.assert_passes({"src/memory/key.h": code + "\n"})
 
-    def test_code_behind_literals_is_seen(self):
+    def test_checks_code_after_literals(self):
         for code in ("int m = 1'000'000; assert(m);", "f('\"'); assert(m);", 'f("\\""); assert(m);',
                      "f(0xff'ff); assert(m);"):
             with self.subTest(code):
                 self.assert_only_failure({"src/memory/key.h": code + "\n"}, "assert is banned")
 
-    def test_edges_may_read_the_world(self):
+    def test_edge_folders_may_read_the_clock_and_the_environment(self):
         for path in ("src/fabric/udp.h", "src/memory/uffd.h", "src/adapter/loop/progress_thread.h",
                      "src/cli/run.h"):
             with self.subTest(path):
@@ -120,7 +120,7 @@ class CheckTidyTest(unittest.TestCase):
         self.assert_only_failure({"src/fabric/udp.h": "printf(x);\n"}, "src/cli/*")
         self.assert_only_failure({"src/cli/run.h": "assert(x);\n"}, "assert is banned")
 
-    def test_leftovers(self):
+    def test_reports_leftover_markers(self):
         for word in ("TODO", "FIXME", "XXX"):
             with self.subTest(word):
                 self.assert_only_failure({"src/memory/key.h": f"\n// {word}: later\n"},
@@ -134,7 +134,7 @@ class CheckTidyTest(unittest.TestCase):
         self.assert_passes({"src/memory/a.cc": "", "src/memory/a_test.cc": ""})
         self.assert_passes({"examples/tour.cc": ""})
 
-    def test_exceptions_are_honoured_and_do_not_outlive_their_reason(self):
+    def test_reports_an_exception_that_is_no_longer_needed(self):
         with tempfile.TemporaryDirectory() as root, \
                 mock.patch.dict(check_tidy.UNTESTED, {"src/cli/main.cc": "three lines"}):
             folder = Path(root, "src/cli")
@@ -145,11 +145,11 @@ class CheckTidyTest(unittest.TestCase):
                 checker.check()
                 self.assertEqual(len(checker.failures), failures, checker.failures)
 
-    def test_one_title_per_page(self):
+    def test_requires_one_title_per_page(self):
         self.assert_only_failure({"docs/page.md": "text\n"}, "docs/page.md:1: 0 titles")
         self.assert_only_failure({"docs/page.md": "# A\n\n# B\n"}, "docs/page.md:1: 2 titles")
 
-    def test_links_resolve(self):
+    def test_reports_a_link_to_a_missing_file(self):
         self.assert_only_failure({"docs/page.md": "# A\n\nsee [b](b.md#part)\n"},
                                  "docs/page.md:3: link to b.md")
         self.assert_only_failure({"docs/page.md": "# A\n\n![b](/docs/b.png)\n"}, "/docs/b.png")

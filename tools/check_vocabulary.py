@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Holds the headers of include/ and src/ to one meaning a type name.
+"""Checks that no two headers of include/ and src/ define a type of the same name.
 
-A value that two layers share is of one type, in a value header of include/verbena, and is not
-rewritten on its way between them. Things that differ have names that differ. So no name of a type
-at namespace level is defined in two headers, but for those of the table below, with the reason.
+A value that two layers share has one type, in a value header of include/verbena, so that it is not
+converted between layers. Different things have different names. The table below lists the
+exceptions at namespace level, with the reason for each.
 """
 
 import argparse
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import source_tree
 
-_HANDLE = "the handle of the API, and the object of the adapter that it owns"
-_C_STRUCT = "a C structure of libibverbs with a handle behind it, in namespace ibverbs"
+_HANDLE = "a handle of the API, and the adapter's object that it owns"
+_C_STRUCT = "a C structure of libibverbs that contains a handle, in namespace ibverbs"
 
-# Names that two headers define all the same, and why.
+# Names that two headers may define, and why.
 TWICE = {
     "CompletionChannel": _HANDLE,
     "CompletionQueue": _HANDLE,
@@ -30,7 +30,7 @@ TWICE = {
     "XrcDomain": _HANDLE,
 }
 
-# Code is formatted: what stands at namespace level begins its line.
+# In formatted code a definition at namespace level starts in the first column.
 DEFINITION = re.compile(
     r"^(?:template <.*>\s+)?(?:class|struct|union|enum(?: class)?)\s+(?:\[\[\w+\]\]\s+)?"
     r"(?:alignas\(\w+\)\s+)?(?:VERBENA_\w+(?:\([^)]*\))?\s+)?(\w+)\s*(final\b|:[^:]|\{|<|$)")
@@ -45,7 +45,7 @@ def definitions(text: str):
 
 
 def findings(headers: dict[str, str], twice: dict[str, str]) -> list[str]:
-    """`headers`: the text of each by its path."""
+    """`headers` maps the path of a header to its text."""
     places = defaultdict(dict)
     for path, text in headers.items():
         for number, name in definitions(text):
@@ -54,11 +54,11 @@ def findings(headers: dict[str, str], twice: dict[str, str]) -> list[str]:
     for name, at in sorted(places.items()):
         if len(at) > 1 and name not in twice:
             first, *others = at
-            found.append(f"{first}:{at[first]}: {name} is defined in {', '.join(others)}, too; "
-                         "use one type for one value, or another name for another thing")
+            found.append(f"{first}:{at[first]}: {name} is also defined in {', '.join(others)}; "
+                         "use one type if it is the same value, otherwise another name")
     for name in sorted(twice):
         if len(places[name]) < 2:
-            found.append(f"tools/check_vocabulary.py:1: {name} is excused, and is not defined "
+            found.append(f"tools/check_vocabulary.py:1: {name} is in TWICE, but is not defined "
                          "twice")
     return found
 

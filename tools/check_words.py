@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Words that this project does not use, each with the one that it uses instead.
+"""Reports words that this project avoids, each with the word to use instead.
 
-The test of a word is whether a maintainer of rxe, UCX or rdma-core would type it into grep. So the
-names that once were ours alone stay out, and comments have things as their subjects, not persons.
+A good word is one that a maintainer of rxe, UCX or rdma-core would grep for. The list has names
+that only this project would use, and persons as subjects of sentences about things.
 """
 
 import re
@@ -14,13 +14,13 @@ import source_tree
 
 SUFFIXES = (".cc", ".h", ".c", ".py", ".md", ".cmake", ".txt", ".sh", ".1")
 
-# The account, a word of a license, or the words themselves.
+# Files with the user account `nobody`, the license, and the lists of words themselves.
 EXEMPT = {"tools/check_words.py", "tools/check_words_test.py", "LICENSE", "CODE_OF_CONDUCT.md",
           "tests/integration/ordinary_user.py", "tests/integration/networks.py",
           "tests/integration/device_files_test.py"}
 
 
-# What a page shows rather than says: the account `nobody`, for one.
+# Code in pages, where a word may be a literal: the account `nobody`, for example.
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 
 
@@ -30,7 +30,7 @@ class Word(NamedTuple):
 
 
 def _name(*names: str, instead: str) -> Word:
-    """Identifiers, whole or as a part of one that is written in either case."""
+    """Identifiers that contain one of the names."""
     return Word(re.compile(r"\b\w*(?:" + "|".join(names) + r")"), instead)
 
 
@@ -69,6 +69,17 @@ WORDS = [
     _name(*(part for word in ("Nobody", "Somebody", "Whoever", "Everybody")
             for part in (rf"\w{word}", rf"{word}\w")),
           instead="no thread, no waiter, kNone: the thing itself"),
+    _name("RunToRest", "RunTurns", "TurnOf", instead="run until idle, step"),
+    _name("BringPages", instead="page in"),
+    _name("KeyBook", "key_book", instead="key checker"),
+    _name("Judge", r"\bjudge", instead="checker, detector, check"),
+    _name("Vandal", r"\bvandal", instead="what it does: page remover"),
+    _name("NO_DOOR", "has_door", "OtherLife", "kNoLife", "run_and_tell", r"\bROOMS\b",
+          instead="userfaultfd, incarnation, run and print, subfolders"),
+    _prose("anew", instead="again"),
+    _prose("doors?", instead="the interface: the system call, the device file, the function"),
+    _prose("mood|of its own accord|sooner or later|in due course|less than nothing",
+           instead="the condition or the number"),
     _prose("nobody|somebody|whoever|everybody|anybody|one who|he|him|his",
            instead="the thing that acts: the poller, the caller, a peer, no thread"),
 ]
@@ -82,7 +93,7 @@ def findings(path: str, text: str) -> list[str]:
         for word in WORDS:
             match = word.pattern.search(line)
             if match:
-                found.append(f"{path}:{number}: '{match[0]}'; here it is: {word.instead}")
+                found.append(f"{path}:{number}: '{match[0]}'; use instead: {word.instead}")
     return found
 
 

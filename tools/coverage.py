@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the unit tests of the coverage build and prints the line coverage of src/, per folder.
+"""Runs the unit tests of the coverage build and prints the line coverage of each folder of src/.
 
-With --files: per file, with the lines that no test reached.
+With --files: of each file too, with the lines that no test reaches.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def run_tests() -> None:
 
 
 def measure() -> dict[Path, Lines]:
-    """A header is compiled into many objects: a line is reached if it was in any of them."""
+    """Line counts by file. A line of a header counts as reached if any object reached it."""
     files = defaultdict(Lines)
     for counts in BUILD.rglob("*.gcda"):
         gcov = subprocess.run(["gcov", "--json-format", "--stdout", counts], cwd=BUILD,
@@ -47,7 +47,7 @@ def measure() -> dict[Path, Lines]:
 
 
 def ranges(numbers: list[int]) -> str:
-    """1-3, 7: neighbours joined."""
+    """Line numbers as text, consecutive ones joined: "1-3, 7"."""
     runs = []
     for _, run in groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
         run = [number for _, number in run]
@@ -66,7 +66,7 @@ def main() -> int:
     run_tests()
     files = {path: lines for path, lines in measure().items() if lines}
     if not files:
-        print("coverage: nothing was measured", file=sys.stderr)
+        print(f"coverage: no .gcda files with lines of src/ in {BUILD}", file=sys.stderr)
         return 1
     folders = defaultdict(lambda: [0, 0])
     for path, lines in sorted(files.items()):

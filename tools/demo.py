@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A tour: unmodified RDMA programs on this machine, what they put on the wire, the memory layer.
-Ends with a page that shows it.
+"""The demo: runs unmodified RDMA programs, shows their packets and the residency of a region larger
+than its memory, and writes a page with the results.
 
 usage: demo.py BUILD_FOLDER PAGE.html
 """
@@ -15,11 +15,11 @@ from pathlib import Path
 
 import demo_page
 
-MEMLOCK = 64 << 10  # bytes: what an ordinary user may lock on most machines
-PATIENCE = 60  # seconds for one program
-SIZES = (64, 4 << 10, 64 << 10, 1 << 20)  # that the page has bandwidths of
-REPEATS = 1000  # of each size: enough that the last of them takes a second
-PINGS = 4  # round trips in the ladder
+MEMLOCK = 64 << 10  # bytes: the default limit of an ordinary user on most machines
+TIMEOUT_S = 60  # for one program
+SIZES = (64, 4 << 10, 64 << 10, 1 << 20)  # message sizes of the bandwidth chart, in bytes
+ITERATIONS = 1000  # messages per size: the largest size takes about a second
+ROUND_TRIPS = 4  # in the packet ladder
 
 
 def title(text: str) -> None:
@@ -31,7 +31,7 @@ def limited() -> None:
 
 
 class Stage:
-    """Programs on the library of one build."""
+    """Runs programs on the libraries of one build."""
 
     def __init__(self, build: Path):
         self.build = build
@@ -41,23 +41,24 @@ class Stage:
 
     def output(self, *program: str, options: tuple[str, ...] = ()) -> str:
         return subprocess.run(self.command(*program, options=options), check=True, text=True,
-                              stdout=subprocess.PIPE, timeout=PATIENCE, preexec_fn=limited).stdout
+                              stdout=subprocess.PIPE, timeout=TIMEOUT_S,
+                              preexec_fn=limited).stdout
 
     def pair(self, *program: str, options: tuple[str, ...] = ()) -> str:
-        """A server and a client of the same program; what the client printed."""
+        """Runs a server and a client of the same program; returns the output of the client."""
         with subprocess.Popen(self.command(*program), stdout=subprocess.DEVNULL,
                               preexec_fn=limited) as server:
             try:
-                time.sleep(0.5)  # until the server listens: the programs have no way to tell
+                time.sleep(0.5)  # the programs do not report when the server listens
                 printed = self.output(*program, "127.0.0.1", options=options)
-                server.wait(PATIENCE)
+                server.wait(TIMEOUT_S)
                 return printed
             finally:
                 server.kill()
 
 
 def show_device(stage: Stage) -> str:
-    title("A device, on a kernel without one: verbena run -- ibv_devinfo")
+    title("A device on a kernel without RDMA: verbena run -- ibv_devinfo")
     lines = stage.output("ibv_devinfo").splitlines()[:16]
     print("\n".join(lines))
     fields = dict(line.strip().split(":", 1) for line in lines if ":" in line)
@@ -67,46 +68,46 @@ def show_device(stage: Stage) -> str:
     kernel = Path("/sys/class/infiniband")
     devices = ", ".join(sorted(os.listdir(kernel))) if kernel.is_dir() else ""
     facts += [("this machine", f"{platform.release()}, {os.cpu_count()} processors"),
-              ("RDMA devices that its kernel has", devices or "none")]
-    return demo_page.section("A device, on a kernel without one",
-                             "Debian's ibv_devinfo, as it is, finds a device and an active port.",
+              ("RDMA devices of its kernel", devices or "none")]
+    return demo_page.section("A device on a kernel without RDMA",
+                             "Debian's unmodified ibv_devinfo finds a device and an active port.",
                              "verbena run -- ibv_devinfo", demo_page.facts_table(facts))
 
 
 def bandwidths(printed: str) -> dict[int, float]:
-    """MiB/s by size, from perftest's table: bytes, iterations, peak, average, message rate."""
+    """MiB/s by size. The columns of perftest: bytes, iterations, peak, average, message rate."""
     rows = [line.split() for line in printed.splitlines()]
     return {int(row[0]): float(row[3]) for row in rows if len(row) == 5 and row[0].isdigit()}
 
 
 def show_bandwidth(stage: Stage) -> str:
-    title("Two processes that may lock 64 KiB: verbena run -- ib_write_bw, ib_read_bw, ib_send_bw")
+    title("Bandwidth with a memlock limit of 64 KiB: verbena run -- ib_{write,read,send}_bw")
     figures: dict[str, dict[int, float]] = {}
     for operation in ("write", "read", "send"):
         figures[operation] = {}
         for size in SIZES:
-            printed = stage.pair(f"ib_{operation}_bw", "-s", str(size), "-n", str(REPEATS))
+            printed = stage.pair(f"ib_{operation}_bw", "-s", str(size), "-n", str(ITERATIONS))
             figures[operation].update(bandwidths(printed))
             print(f"  {operation:<6}{demo_page.size_words(size):>9} "
                   f"{demo_page.speed_words(figures[operation][size]):>12}", flush=True)
     return demo_page.section(
-        "Two processes that may lock 64 KiB of memory",
-        "perftest, as it is, between two processes of this machine, over UDP sockets: bytes per "
-        "second by the size of a message.",
+        "Bandwidth with a memlock limit of 64 KiB",
+        "Unmodified perftest between two processes of this machine, over UDP sockets: bandwidth by "
+        "message size.",
         "verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1",
         demo_page.bandwidth_chart(figures))
 
 
 def read_trace(trace: Path) -> list[demo_page.Packet]:
-    """As Wireshark decodes it. The client sends first."""
+    """The packets of a trace, decoded by tshark. The sender of the first packet is the client."""
     columns = ["frame.time_relative", "udp.srcport", "_ws.col.Info", "infiniband.bth.psn",
                "frame.len"]
     fields = [word for column in columns for word in ("-e", column)]
-    # Processes beside the first, whose port Wireshark knows as RoCE, have these.
+    # The first process has UDP port 4791, which Wireshark decodes as RoCEv2; the others have these.
     decoded = subprocess.run(["tshark", "-d", "udp.port==61001-65095,infiniband", "-r", str(trace),
                               "-T", "fields", *fields],
                              check=True, text=True, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL, timeout=PATIENCE).stdout
+                             stderr=subprocess.DEVNULL, timeout=TIMEOUT_S).stdout
     rows = [line.split("\t") for line in decoded.splitlines()]
     return [demo_page.Packet(microseconds=1e6 * float(seconds), to_right=port == rows[0][1],
                              what=info.split(" QP=")[0], psn=int(psn), size=int(size))
@@ -114,18 +115,18 @@ def read_trace(trace: Path) -> list[demo_page.Packet]:
 
 
 def show_packets(stage: Stage, trace: Path) -> str:
-    command = ("ibv_rc_pingpong", "-g", "0", "-n", str(PINGS), "-s", "64", "-c")
-    title("What goes over the wire: verbena run --trace demo.pcapng -- ibv_rc_pingpong")
+    command = ("ibv_rc_pingpong", "-g", "0", "-n", str(ROUND_TRIPS), "-s", "64", "-c")
+    title("Packets on the wire: verbena run --trace demo.pcapng -- ibv_rc_pingpong")
     trace.unlink(missing_ok=True)
     stage.pair(*command, options=("--trace", str(trace)))
     packets = read_trace(trace)
     for packet in packets[:4]:
         print(f"  {packet.microseconds:9.1f} us  {'->' if packet.to_right else '<-'} {packet.what}")
-    print(f"All of them: {trace}, which Wireshark opens")
+    print(f"All packets: {trace} (open it with Wireshark)")
     return demo_page.section(
-        "What goes over the wire",
-        f"{PINGS} messages of 64 bytes each way, as RoCEv2 packets, decoded by Wireshark from "
-        f"{trace}.",
+        "Packets on the wire",
+        f"{ROUND_TRIPS} messages of 64 bytes in each direction, as RoCEv2 packets, decoded by "
+        f"tshark from {trace}.",
         f"verbena run --trace demo.pcapng -- {' '.join(command)} 127.0.0.1",
         demo_page.packet_ladder(packets))
 
@@ -133,11 +134,11 @@ def show_packets(stage: Stage, trace: Path) -> str:
 def show_memory(stage: Stage, picture: Path) -> str:
     title("A region four times as large as its memory: larger_than_memory")
     subprocess.run([str(stage.build / "bin/larger_than_memory"), str(picture)], check=True,
-                   timeout=PATIENCE, preexec_fn=limited)
+                   timeout=TIMEOUT_S, preexec_fn=limited)
     return demo_page.section(
         "A region four times as large as its memory",
-        "A peer writes and reads all of the region by RDMA while the program that owns it counts "
-        "in its pages; every byte is checked. What does not fit is in a swap file.",
+        "A peer writes and reads the whole region by RDMA while the program that owns it counts in "
+        "its pages. Every byte is checked. Pages that do not fit are in a swap file.",
         f"{stage.build}/bin/larger_than_memory residency.svg", picture.read_text("utf-8"))
 
 
@@ -151,12 +152,12 @@ def main() -> int:
                 show_packets(stage, page.with_name("demo.pcapng")),
                 show_memory(stage, page.with_name("residency.svg"))]
     page.write_text(demo_page.page(sections), encoding="utf-8")
-    print(f"\nAll of it on one page: {page}")
+    print(f"\nResults on one page: {page}")
     return 0
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (OSError, subprocess.SubprocessError) as error:  # a program has said why itself
+    except (OSError, subprocess.SubprocessError) as error:  # the program has printed the reason
         sys.exit(f"demo: {error}")

@@ -1,4 +1,4 @@
-"""The page at the end of `make demo`: what was run and seen, drawn. It needs no other file."""
+"""The result page of `make demo`: one HTML file with tables and SVG charts."""
 
 import html
 from typing import NamedTuple
@@ -18,11 +18,11 @@ table { border-collapse: collapse; } td, th { padding: 3px 14px 3px 0; text-alig
 """
 
 COLORS = {"write": "#1f4e79", "read": "#2e8b57", "send": "#c46a1b"}
-LEFT, RIGHT = 96, 880  # of what is drawn, on 900
+LEFT, RIGHT = 96, 880  # of the drawing area, in a picture 900 wide
 
 
 class Packet(NamedTuple):
-    """One line of the ladder."""
+    """One arrow of the packet ladder."""
     microseconds: float
     to_right: bool
     what: str
@@ -52,7 +52,7 @@ def speed_words(mib: float) -> str:
 
 
 def bandwidth_chart(figures: dict[str, dict[int, float]]) -> str:
-    """figures[operation][bytes] in MiB/s: a group of bars for each size, each with its number."""
+    """figures[operation][bytes] in MiB/s, drawn as a group of labelled bars for each size."""
     most = max(max(of.values()) for of in figures.values())
     parts, y = [], 10.0
     for size in sorted(next(iter(figures.values()))):
@@ -110,5 +110,5 @@ def page(sections: list[str]) -> str:
             '<meta name="viewport" content="width=device-width">'
             f"<style>{STYLE}</style><main><h1>Verbena</h1>"
             '<p class="lead">RDMA verbs without a card, a kernel module, root or pinned memory. '
-            "All below was run and measured on this machine a moment ago.</p>"
+            "Everything on this page was run and measured on this machine.</p>"
             + "".join(sections) + "</main></html>\n")

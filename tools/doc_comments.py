@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Shows Doxygen our comments: it reads /// and ///<, and the headers have plain //. The namespace
-that all of them are in is left out, which would be a heading over everything.
+"""Doxygen input filter: turns the plain // comments of a header into /// and ///<, which Doxygen
+reads. Drops the namespace, which would be a heading above everything.
 
   tools/doc_comments.py FILE    prints the header with its comments marked
 """
@@ -11,21 +11,21 @@ from pathlib import Path
 
 WHOLE = re.compile(r"^(\s*)//(?!/)( ?)(.*)$")
 BEHIND = re.compile(r"^(.*\S)\s+//(?!/) ?(.*)$")
-# A line that heads several declarations, as in "// --- Objects. ---", belongs to none of them.
+# A heading of several declarations ("// --- Objects. ---") must not attach to the next one.
 HEADING = re.compile(r"^--- .* ---$")
 NAMESPACE = re.compile(r"^(namespace verbena \{|\}  // namespace verbena)$")
 
 
 def mark(lines: list[str]) -> list[str]:
     marked: list[str] = []
-    follows = False  # whether the line before ended with a comment behind code
+    follows = False  # whether the previous line ends with a comment after code
     for line in lines:
         whole, behind = WHOLE.match(line), BEHIND.match(line)
         if NAMESPACE.match(line) or (whole and HEADING.match(whole[3])):
             marked.append("")
             follows = False
         elif whole and follows and len(whole[1]) > 2:
-            marked.append(f"{whole[1]}///< {whole[3]}")  # goes on with the comment behind code
+            marked.append(f"{whole[1]}///< {whole[3]}")  # continues the comment after code
         elif whole:
             marked.append(f"{whole[1]}/// {escape(whole[3])}")
             follows = False
@@ -39,7 +39,7 @@ def mark(lines: list[str]) -> list[str]:
 
 
 def escape(text: str) -> str:
-    """What Doxygen would take for a command."""
+    """Escapes the characters that begin a Doxygen command."""
     return re.sub(r"([@\\])", r"\\\1", text)
 
 

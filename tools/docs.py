@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the pages of docs/ and the API reference into build/docs/html (make docs).
+"""Renders the pages of docs/ and the API reference into build/docs/html (make docs).
 
-The pages are Markdown as GitHub reads it; Sphinx renders them as they are. The API reference is
-made from the comments of include/verbena, which Doxygen reads.
+Sphinx renders the pages, which are GitHub-flavoured Markdown. Doxygen extracts the API reference
+from the comments in include/verbena.
 """
 
 import argparse
@@ -17,10 +17,10 @@ import source_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "docs" / "site"
-# Debian's, whatever python3 comes first in the path: its packages have the extensions.
+# Debian's Python, even if PATH has another one first: the Sphinx extensions are Debian packages.
 PYTHON = "/usr/bin/python3"
 
-# The pages in the order of the menu; check_menu demands that each page is in it.
+# The pages in the order of the menu. check_menu fails if a page is missing here.
 MENU = {
     "Using it": ["docs/running", "docs/programs", "docs/rdmacm", "docs/pyverbs", "docs/interop",
                  "docs/tool", "docs/api", "api/index", "docs/security"],
@@ -51,11 +51,12 @@ def check_menu(root: Path) -> None:
              if path.parent != Path("docs/decisions") or path.stem == "README"} - {"README"}
     for name in sorted(listed ^ there):
         sys.exit(f"docs: {name}.md is "
-                 + ("not there" if name in listed else "not in MENU of tools/docs.py"))
+                 + ("in MENU of tools/docs.py, but does not exist" if name in listed
+                    else "not in MENU of tools/docs.py"))
 
 
 def copy_with_links(root: Path, source: Path) -> None:
-    """The pages, and the files that they link to."""
+    """Copies the pages and the files that they link to."""
     for path in pages(root):
         text = (root / path).read_text(encoding="utf-8")
         for link in LINK.findall(text):
@@ -80,7 +81,7 @@ def add_menu(root: Path, source: Path) -> None:
 
 
 def write_api(root: Path, source: Path) -> None:
-    """A page for each public header."""
+    """Writes a page for each public header."""
     folder = source / "api"
     folder.mkdir(parents=True)
     headers = sorted(path.name for path in (root / "include/verbena").glob("*.h")
@@ -89,9 +90,9 @@ def write_api(root: Path, source: Path) -> None:
         (folder / f"{Path(name).stem}.md").write_text(
             f"# {name}\n\n```{{doxygenfile}} {name}\n```\n", encoding="utf-8")
     (folder / "index.md").write_text(
-        "# API reference\n\nThe headers of `include/verbena`, as they are commented; all of it is\n"
-        "in namespace `verbena`. `verbena/verbena.h` includes all of them.\n"
-        "[The C++ API](../docs/api.md) is where to begin.\n"
+        "# API reference\n\nThe headers of `include/verbena`, generated from their comments. All\n"
+        "names are in namespace `verbena`. `verbena/verbena.h` includes all headers.\n"
+        "Start with [the C++ API](../docs/api.md).\n"
         + toctree("Headers", [Path(name).stem for name in headers], hidden=False), encoding="utf-8")
 
 
@@ -122,7 +123,7 @@ def main() -> int:
     add_menu(ROOT, source)
     write_api(ROOT, source)
     xml = read_headers(ROOT, out)
-    # A warning is a link to nothing, or a page that cannot be read as it is meant.
+    # -W: a warning means a broken link or invalid markup.
     run([PYTHON, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", SITE, "-d", out / "cache",
          source, html], env=os.environ | {"VERBENA_API_XML": str(xml)})
     shutil.copy(html / "README.html", html / "index.html")

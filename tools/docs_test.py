@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Comments reach the API reference, and every page the menu. Needs no Sphinx and no Doxygen."""
+"""Comments appear in the API reference, and pages in the menu. Needs neither Sphinx nor Doxygen."""
 
 import tempfile
 import unittest
@@ -50,13 +50,13 @@ struct RegionOptions {
 
 
 class DocsTest(unittest.TestCase):
-    def test_comments_are_marked(self):
+    def test_turns_comments_into_doxygen_comments(self):
         self.assertEqual("\n".join(doc_comments.mark(HEADER.split("\n"))), MARKED)
 
     def test_every_page_is_in_the_menu(self):
         docs.check_menu(docs.ROOT)
 
-    def test_a_page_outside_of_the_menu_is_named(self):
+    def test_reports_a_page_that_is_not_in_the_menu(self):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             for entries in docs.MENU.values():
@@ -68,7 +68,7 @@ class DocsTest(unittest.TestCase):
             with self.assertRaisesRegex(SystemExit, "docs/new.md is not in MENU"):
                 docs.check_menu(root)
 
-    def test_linked_files_come_along(self):
+    def test_copies_linked_files_with_the_pages(self):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder, "root").resolve()
             for name, text in {"docs/page.md": "[`a`](../src/a.h) [b](other.md) [c](https://c)",

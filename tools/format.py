@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Formats all C++ files of the project; with --check only says which are not formatted."""
+"""Formats all C++ files of the project with clang-format; --check only lists unformatted files."""
 
 import subprocess
 import sys

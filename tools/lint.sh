@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# clang-tidy over all C++ files, then the project's own checks. Needs the clang preset built.
+# Runs clang-tidy on all C++ files, then the project's own checks. Needs a build of preset clang.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 status=0
 check() { "$@" || status=1; }
 
-# run-clang-tidy echoes each command and the counts of what it suppressed: no news, left out.
+# Filters out what run-clang-tidy always prints: its commands and the number of suppressed warnings.
 lint() {
   run-clang-tidy -quiet -j2 -p build/clang \
     "^$PWD/(src|sim|tests|bench|examples|fuzz)/.*\.cc$" 2>&1 |

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the version script of a drop-in library, and the entries that it does not offer, from a
-list of all that it exports."""
+"""Generates the linker version script of a drop-in library, and stubs for the functions that it
+does not support, from the list of its exports."""
 
 import argparse
 import sys
@@ -18,24 +18,24 @@ KINDS = {
     "flag": "bool {id} = false;",
 }
 
-# One of ours under another version. It hands on what it was given, whatever that is: no more than
-# four words, and none of them a floating-point number.
+# One of our functions under an older symbol version. It forwards its arguments unseen, which works
+# for up to four integer or pointer arguments.
 FORWARD = ("long {name}(long, long, long, long);\n"
            "long {id}(long a, long b, long c, long d) {{ return {name}(a, b, c, d); }}")
 
-# The name of this one has the node's number in it.
+# The name of this function contains the number of its version node.
 REGISTRATION = "verbs_register_driver_"
 
 
 class Export(NamedTuple):
-    """A symbol: its name, what becomes of it, and whether new programs get this version of it."""
+    """A symbol: its name, its kind, and whether the linker binds new programs to this version."""
     name: str
     kind: str
     default: bool
 
 
 class Node(NamedTuple):
-    """A version: its name, the one it comes after, and its symbols."""
+    """A version node: its name, its predecessor, and its symbols."""
     name: str
     after: str
     exports: list[Export]
@@ -52,19 +52,19 @@ def parse(text: str) -> list[Node]:
         elif line:
             name, _, kind = line.partition(" ")
             if not nodes or kind not in KINDS:
-                raise ValueError(f"line {number}: '{line}' is not NAME KIND below a [NODE]")
+                raise ValueError(f"line {number}: '{line}': expected NAME KIND after a [NODE] line")
             nodes[-1].exports.append(
                 Export(name.removeprefix("+"), kind, not name.startswith("+")))
     return nodes
 
 
 def copies(nodes: list[Node], model: str) -> list[Export]:
-    """The names of an earlier node, for one that has them, too."""
+    """The symbols of an earlier node, as non-default versions of another node."""
     for node in nodes:
         if node.name == model:
             return [Export(export.name, export.kind, False) for export in node.exports
                     if not export.name.startswith(REGISTRATION)]
-    raise ValueError(f"there is no node {model} above one that is like it")
+    raise ValueError(f"'like {model}': no node {model} is defined before")
 
 
 def script_name(export: Export) -> str:
@@ -72,8 +72,8 @@ def script_name(export: Export) -> str:
 
 
 def version_script(nodes: list[Node]) -> str:
-    """A node has the names whose default it is; the others come by .symver, and a node that hides
-    the rest would hide them."""
+    """Lists default versions only. The others are made by .symver, so `local: *` is in a node that
+    has defaults only: elsewhere it would hide them."""
     text = []
     hiding = next(node for node in nodes if all(export.default for export in node.exports))
     for node in nodes:

@@ -1,4 +1,4 @@
-"""What a mutant is, and what has to notice it."""
+"""A mutant, and the programs that detect mutants."""
 
 import re
 import subprocess
@@ -6,34 +6,34 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 
-class Judge(Protocol):
+class Detector(Protocol):
     """A program that fails when a rule is broken."""
 
     @property
     def target(self) -> str:
-        """What to build: the name of the program, too."""
+        """The build target, which is also the name of the program."""
 
     @property
     def title(self) -> str:
-        """How the table in docs/testing.md names it."""
+        """The name of the detector in the table of docs/testing.md."""
 
     def run(self, program: Path) -> str | None:
-        """None when it has nothing to say; otherwise how soon it noticed."""
+        """None if the program passes; otherwise how it failed: the seed or the number of steps."""
 
 
 def run(command: list, seconds: int) -> tuple[int | None, str]:
-    """Exit code, None if it had to be ended, and all that was said."""
+    """Exit code, or None after a timeout, and the output."""
     try:
         ran = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                              errors="replace", timeout=seconds, check=False,
-                             cwd=Path(command[0]).parent)  # where a failure leaves its packets
+                             cwd=Path(command[0]).parent)  # a failure writes its packet trace here
     except subprocess.TimeoutExpired:
         return None, ""
     return ran.returncode, ran.stdout + ran.stderr
 
 
 class Model(NamedTuple):
-    """The memory core beside its reference."""
+    """The model test, which compares the memory core with a reference implementation."""
     seeds: int = 8
     steps: int = 25_000
     target: str = "memory-model"
@@ -43,17 +43,17 @@ class Model(NamedTuple):
         return f"`{self.target}`"
 
     def run(self, program: Path) -> str | None:
-        code, said = run([program, "--seeds", f"1..{self.seeds}", "--steps", self.steps], 120)
+        code, output = run([program, "--seeds", f"1..{self.seeds}", "--steps", self.steps], 120)
         if code == 0:
             return None
-        where = re.search(r"repeat with: .*--seed (\d+) --steps (\d+)", said)
+        where = re.search(r"repeat with: .*--seed (\d+) --steps (\d+)", output)
         if not where:
             return "hangs" if code is None else "crashes"
         return f"{(int(where[1]) - 1) * self.steps + int(where[2]):,} steps"
 
 
 class Simulator(NamedTuple):
-    """Adapters on a bad network, or what the options name."""
+    """The simulator: adapters on a lossy network, or the mode that the options select."""
     seeds: int = 300
     options: tuple[str, ...] = ()
     target: str = "verbena-sim"
@@ -63,17 +63,17 @@ class Simulator(NamedTuple):
         return f"`{' '.join((self.target, *self.options))}`"
 
     def run(self, program: Path) -> str | None:
-        code, said = run([program, *self.options, "--seeds", f"1..{self.seeds}"], 300)
+        code, output = run([program, *self.options, "--seeds", f"1..{self.seeds}"], 300)
         if code == 0:
             return None
-        where = re.search(r"FAILED: seed (\d+)", said)
+        where = re.search(r"FAILED: seed (\d+)", output)
         if not where:
             return "hangs" if code is None else "crashes"
         return f"seed {where[1]}"
 
 
 class Tests(NamedTuple):
-    """Tests of one program."""
+    """Selected tests of one test program."""
     target: str
     filter: str
 
@@ -82,20 +82,20 @@ class Tests(NamedTuple):
         return f"`{self.target}`: {self.filter}"
 
     def run(self, program: Path) -> str | None:
-        code, said = run([program, f"--gtest_filter={self.filter}"], 120)
+        code, output = run([program, f"--gtest_filter={self.filter}"], 120)
         if code == 0:
-            if re.search(r"\[  PASSED  \] [1-9]", said):
+            if re.search(r"\[  PASSED  \] [1-9]", output):
                 return None
             return "no such test, or it was skipped"
         if code is None:
             return "hangs"
-        return "fails" if "[  FAILED  ]" in said else "crashes"
+        return "fails" if "[  FAILED  ]" in output else "crashes"
 
 
 class Mutant(NamedTuple):
-    """A copy of the code with one rule broken on purpose."""
-    rule: str  # that is broken; its name, too
-    file: str  # below src
-    old: str  # is there exactly once
+    """A replacement of one piece of code that breaks one rule."""
+    rule: str  # the faulty behaviour, which also names the mutant
+    file: str  # relative to src/
+    old: str  # the text to replace: occurs exactly once
     new: str
-    judge: Judge
+    detector: Detector

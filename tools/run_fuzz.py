@@ -9,12 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIX = "_fuzz"
-# One input of queue_pair has so many features that weighing them takes longer than running it.
+# An input of queue_pair covers so many features that entropic scheduling costs more than the run.
 OPTIONS = {"queue_pair": ["-entropic=0", "-max_len=256"]}
 
 
 def run(name: str, build: Path, seconds: int, seed: int) -> bool:
-    """Fuzzes one target. What it learns stays in the build tree; the kept corpus is read only."""
+    """Fuzzes one target. New inputs stay in the build tree; the tracked corpus is only read."""
     corpus, kept = build / "corpus" / name, ROOT / "fuzz" / "corpus" / name
     shutil.rmtree(corpus, ignore_errors=True)
     if kept.is_dir():
@@ -28,7 +28,7 @@ def run(name: str, build: Path, seconds: int, seed: int) -> bool:
          "-print_final_stats=1", f"-artifact_prefix={artifact}", *OPTIONS.get(name, []), corpus],
         check=False)
     if outcome.returncode != 0:
-        print(f"{name}: failed. To repeat it: {program} FILE, with the FILE named above.",
+        print(f"{name}: failed. Repeat with: {program} FILE (the file named above)",
               file=sys.stderr)
     return outcome.returncode == 0
 
@@ -36,14 +36,16 @@ def run(name: str, build: Path, seconds: int, seed: int) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "fuzz")
-    parser.add_argument("--seconds", type=int, default=60, help="for each target")
-    parser.add_argument("--seed", type=int, default=0, help="0 draws one")
-    parser.add_argument("names", nargs="*", help="targets; all when none is named")
+    parser.add_argument("--seconds", type=int, default=60, help="time per target")
+    parser.add_argument("--seed", type=int, default=0, help="0 draws a random seed")
+    parser.add_argument("names", nargs="*", help="targets (default: all)")
     options = parser.parse_args()
     targets = sorted(p.stem.removesuffix(SUFFIX) for p in ROOT.glob(f"fuzz/*{SUFFIX}.cc"))
     names = options.names or targets
     if not names or set(names) - set(targets):
-        print(f"no such fuzz target; there are: {', '.join(targets) or 'none'}", file=sys.stderr)
+        unknown = ", ".join(sorted(set(names) - set(targets)))
+        print(f"run_fuzz: unknown target {unknown}; targets are: {', '.join(targets) or 'none'}",
+              file=sys.stderr)
         return 1
     passed = [run(name, options.build, options.seconds, options.seed) for name in names]
     return 0 if all(passed) else 1

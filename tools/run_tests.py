@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the test suites and ends with one line: tests: N passed, N failed, N skipped.
 
-A suite is a test preset of CMakePresets.json; its build directory must be built. Fails when a test
-fails, when a suite cannot run, and when no test ran at all.
+A suite is a test preset of CMakePresets.json whose build directory is built. Fails if a test fails,
+if a suite cannot run, or if no test ran at all.
 """
 
 import re
@@ -20,9 +20,9 @@ SUITES = ["release", "asan-ubsan", "tsan"]
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
-# What ctest writes for a test that was left out on purpose. Any other test that did not run
-# (program missing, say) has failed.
-ON_PURPOSE = re.compile(r"^(SKIP_|Disabled)")
+# The message of ctest for a test that is skipped or disabled. Any other test that did not run
+# (because its program is missing, for example) has failed.
+INTENDED_SKIP = re.compile(r"^(SKIP_|Disabled)")
 GTEST_REASON = re.compile(r": Skipped\n(.*?)\n\s*\[  SKIPPED \]", re.DOTALL)
 
 
@@ -33,8 +33,8 @@ class Result(NamedTuple):
 
 
 def fixed_addresses() -> list[str]:
-    """A command prefix that switches address randomisation off, where that is permitted: the
-    sanitizers' fixed shadow memory collides with the layouts that newer kernels draw."""
+    """A command prefix that disables address randomisation where permitted: the fixed shadow memory
+    of the sanitizers collides with the randomised layouts of newer kernels."""
     prefix = ["setarch", "-R"]
     if not shutil.which(prefix[0]):
         return []
@@ -55,13 +55,13 @@ def read_case(suite: str, case: ElementTree.Element) -> Result:
         return Result(name, PASSED, "")
     skipped = case.find("skipped")
     message = skipped.get("message", "") if skipped is not None else ""
-    if case.get("status") == "disabled" or ON_PURPOSE.match(message):
+    if case.get("status") == "disabled" or INTENDED_SKIP.match(message):
         return Result(name, SKIPPED, skip_reason(output, message or "Disabled"))
     return Result(name, FAILED, output.strip() or message)
 
 
 def read_program(suite: str, report: Path) -> list[Result]:
-    """The tests of a program that ran them all, as GoogleTest reports them."""
+    """The results in the GoogleTest report of one program."""
     results = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         name = f"{suite}: {report.stem} {case.get('classname')}.{case.get('name')}"
@@ -80,8 +80,8 @@ def read_program(suite: str, report: Path) -> list[Result]:
 
 
 def read_suite(suite: str, build: Path, root: ElementTree.Element) -> list[Result]:
-    """What ctest says of each test, and of a program that wrote a report what that says; but if
-    it failed otherwise than by a test of its own, a leak at its end, say, then also that."""
+    """The result of each ctest test. A program with a GoogleTest report counts as its single tests,
+    plus a failure of its own if it failed although all its tests passed (a leak at exit)."""
     results = []
     for case in root.iter("testcase"):
         of_ctest = read_case(suite, case)
@@ -98,7 +98,7 @@ def read_suite(suite: str, build: Path, root: ElementTree.Element) -> list[Resul
 
 def run_suite(suite: str) -> list[Result]:
     build = ROOT / "build" / ("" if suite == "release" else suite)
-    if not (build / "CTestTestfile.cmake").exists():  # where ctest would see no tests and be glad
+    if not (build / "CTestTestfile.cmake").exists():  # ctest succeeds when it finds no tests
         return [Result(f"{suite}: build", FAILED, f"not built; try: make build-{suite}")]
     report = REPORTS / f"{suite}.xml"
     report.unlink(missing_ok=True)

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Installs the packages that are missing. Silent and instant when none is. A person at the terminal
-# is asked before.
+# Installs missing Debian packages. Prints nothing if none is missing; asks first on a terminal.
 #
-# usage: setup.sh [demo|check|all|docs]   what they are for (all): demo, check and all are of
-#        packages.txt, each with those before it; docs is packages-docs.txt
+# usage: setup.sh [demo|check|all|docs]   which packages (default: all). demo, check and all are the
+#        levels in packages.txt; each includes the levels before it. docs is packages-docs.txt.
 set -euo pipefail
 
 folder="$(dirname "${BASH_SOURCE[0]}")"
@@ -17,7 +16,7 @@ case "${1:-all}" in
 esac
 read -ra wanted <<<"$(awk -v levels="$levels" 'NF && $2 ~ levels { printf "%s ", $1 }' "$list")"
 
-# dpkg-query fails on a package it never heard of, and still answers for the others.
+# dpkg-query fails on an unknown package, but still prints the others.
 format='${db:Status-Status} ${Package}\n'
 installed="$(dpkg-query -W -f "$format" "${wanted[@]}" 2>/dev/null || true)"
 missing=()
@@ -31,16 +30,16 @@ if [[ $(id -u) -eq 0 ]]; then
 elif sudo -n true 2>/dev/null; then
   as_root=(sudo -n env)
 else
-  echo "Some packages are missing. Please run:" >&2
+  echo "Some packages are missing, and installing them needs root. Please run:" >&2
   echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}" >&2
   exit 1
 fi
 
 if [[ -t 0 && -t 1 ]]; then
   echo "These packages are missing: ${missing[*]}"
-  read -rp "Install them by apt-get? [Y/n] " answer
+  read -rp "Install them with apt-get? [Y/n] " answer
   if [[ ! "$answer" =~ ^([Yy]([Ee][Ss])?)?$ ]]; then
-    echo "Nothing is installed, and nothing is built." >&2
+    echo "Nothing was installed or built." >&2
     exit 1
   fi
 fi

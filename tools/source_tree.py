@@ -1,4 +1,4 @@
-"""Which files are ours: tracked, or new and not ignored."""
+"""The source files of the project: tracked by git, or new and not ignored."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def _from_git(root: Path) -> set[Path] | None:
     listing = subprocess.run(
         ["git", "-C", str(root), "ls-files", "-coz", "--exclude-standard"],
         capture_output=True, text=True, check=False)
-    if listing.returncode != 0:  # no git, or a checkout of another user
+    if listing.returncode != 0:  # git is missing, or refuses a checkout owned by another user
         return None
     return {Path(name) for name in listing.stdout.split("\0") if name}
 

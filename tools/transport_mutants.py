@@ -1,14 +1,14 @@
-"""Mutants of src/transport: the rules of reliable connections, and some of the other services."""
+"""Mutants of src/transport: rules of reliable connections, and some of the other services."""
 
-from mutant import Judge, Mutant, Simulator, Tests
+from mutant import Detector, Mutant, Simulator, Tests
 
 REQUESTER, ANSWERS = "rc/requester.cc", "rc/ack_handler.cc"
 RESPONDER, EXECUTE = "rc/responder.cc", "rc/responder_execute.cc"
 SEND, CHECKS = "rc/responder_send.cc", "common/responder_checks.cc"
 
 
-def _mutant(rule: str, file: str, old: str, new: str, judge: Judge = Simulator()) -> Mutant:
-    return Mutant(rule, "transport/" + file, old, new, judge)
+def _mutant(rule: str, file: str, old: str, new: str, detector: Detector = Simulator()) -> Mutant:
+    return Mutant(rule, "transport/" + file, old, new, detector)
 
 
 def _unit(test: str) -> Tests:
@@ -16,13 +16,13 @@ def _unit(test: str) -> Tests:
 
 
 OF_REQUESTER = [
-    _mutant("an ACK one beyond what was sent counts", ANSWERS,
+    _mutant("an ACK of an unsent PSN is accepted", ANSWERS,
             "if (UnderWay(psn) >= UnderWay(sent_end_)) {",
             "if (UnderWay(psn) > UnderWay(sent_end_)) {"),
-    _mutant("more PSNs under way than half of the circle", REQUESTER,
+    _mutant("more than half of the PSN space is outstanding", REQUESTER,
             "  if (UnderWay(next_psn_ + psn_count) > kPsnHalf) return false;\n", "",
             _unit("RequesterTest.AtMostHalfOfThePsnCircleIsOutstanding")),
-    _mutant("unsignaled requests vanish at a flush", ANSWERS,
+    _mutant("unsignaled requests are not flushed", ANSWERS,
             "    Complete(n, CompletionStatus::kFlushed, 0, step);\n",
             "    if (queue_.At(n).flags.signaled) {\n"
             "      Complete(n, CompletionStatus::kFlushed, 0, step);\n"
@@ -37,62 +37,62 @@ OF_REQUESTER = [
             "  if (sent_end_ != unacked_ && !is_stalled()) retry_.StartTimer(step.now);",
             "  if (sent_end_ == unacked_) retry_.StopTimer();",
             _unit("RequesterTest.AnAcknowledgementRestartsTheTimer")),
-    _mutant("no timer runs for what was sent", REQUESTER,
+    _mutant("no retransmission timer runs for sent packets", REQUESTER,
             "if (!waits && !retry_.timer_runs() && sent_end_ != unacked_) "
             "retry_.StartTimer(step.now);", ""),
-    _mutant("a try costs two retries", ANSWERS,
+    _mutant("a retransmission costs two retries", ANSWERS,
             "if (!retry_.TakeRetry()) return",
             "if (!retry_.TakeRetry() || !retry_.TakeRetry()) return"),
     _mutant("a NAK costs two RNR retries", ANSWERS,
             "!retry_.TakeRnrRetry()) {", "(!retry_.TakeRnrRetry() || !retry_.TakeRnrRetry())) {"),
-    _mutant("the time of an RNR NAK is not waited for", ANSWERS,
+    _mutant("the delay of an RNR NAK is ignored", ANSWERS,
             "retry_.Wait(step.now + wire::DurationOf(syndrome.rnr_timer()));",
             "retry_.Wait(step.now);",
             _unit("RequesterTest.AnRnrNakWaitsAndCountsUnlessRetriesAreUnlimited")),
-    _mutant("an ACK beyond a read completes it", ANSWERS,
+    _mutant("an ACK of a later request completes a read", ANSWERS,
             "    if (outstanding.needs_response) {\n      ++counters_.lost_responses;",
             "    if (outstanding.needs_response && outstanding.responses > 0) {\n"
             "      ++counters_.lost_responses;"),
-    _mutant("a hole in the answer to a read is not seen", ANSWERS,
+    _mutant("a gap in read responses is ignored", ANSWERS,
             "  if (psn != expected) {\n",
             "  if (psn != expected && outstanding.responses == 0) {\n"),
-    _mutant("sends again from one packet too late", ANSWERS,
+    _mutant("retransmits from one packet too late", ANSWERS,
             "  probe_.OnNoticedLoss();\n  Rewind(psn);",
             "  probe_.OnNoticedLoss();\n  Rewind(psn + 1);"),
-    _mutant("more reads under way than the peer has room for", REQUESTER,
+    _mutant("more reads outstanding than the peer has resources for", REQUESTER,
             "if (reads_under_way_ >= config_.max_rd_atomic &&",
             "if (reads_under_way_ > config_.max_rd_atomic &&"),
     _mutant("a fence does not wait for reads", REQUESTER,
             "  if (wqe.flags.fence && reads_under_way_ > 0) return false;\n", "",
             _unit("RequesterTest.OutstandingReadsAreLimitedAndFencesWait")),
-    _mutant("a key is invalidated under packets that may be sent again", REQUESTER,
+    _mutant("a local invalidate does not wait for packets that may be retransmitted", REQUESTER,
             "return wqe.opcode != SendOpcode::kLocalInvalidate || unacked_ == next_psn_;",
             "return true;", _unit("RequesterTest.AnInvalidationWaitsForOutstandingRequests")),
-    _mutant("the last packet of a message asks for no ACK", REQUESTER,
+    _mutant("the last packet of a message requests no ACK", REQUESTER,
             ".ack_request = asks,", ".ack_request = asks && !info.ends_message(),",
             _unit("RequesterTest.AWriteIsCutIntoPacketsAndCompletesWithItsAcknowledgement")),
 ]
 
 OF_RESPONDER = [
-    _mutant("a packet one ahead is taken for the expected one", CHECKS,
+    _mutant("a packet one PSN ahead is accepted as the expected one", CHECKS,
             "if (distance == 0) return PsnPlace::kExpected;",
             "if (distance == 0 || distance == 1) return PsnPlace::kExpected;"),
-    _mutant("PSNs are compared as if their circle had an end", CHECKS,
+    _mutant("PSN comparison ignores wrap-around", CHECKS,
             "const int32_t distance = Distance(expected, psn);",
             "const auto distance = static_cast<int32_t>(psn.value()) -\n"
             "                        static_cast<int32_t>(expected.value());",
             _unit("ResponderChecksTest.HalfOfThePsnCircleIsDuplicates")),
-    _mutant("acknowledges one packet early", SEND,
+    _mutant("an ACK covers one packet too many", SEND,
             "  SendAcknowledgement({.psn = expected_ - 1,",
             "  SendAcknowledgement({.psn = expected_,"),
-    _mutant("a write that comes again is not acknowledged again", RESPONDER,
+    _mutant("a duplicate write is not acknowledged", RESPONDER,
             "if (info.operation == Operation::kSend || info.operation == Operation::kWrite) {\n"
             "    ack_is_due_ = ack_is_again_ = true;",
             "if (info.operation == Operation::kSend || info.operation == Operation::kWrite) {\n"
             "    ack_is_due_ = ack_is_again_ = info.operation == Operation::kSend;"),
-    _mutant("a read that comes again is answered from its beginning", RESPONDER,
+    _mutant("a duplicate read is replayed from the start of the original request", RESPONDER,
             "reply.Answer(from, is_read", "reply.Answer(0, is_read"),
-    _mutant("an atomic that comes again is executed again", RESPONDER,
+    _mutant("a duplicate atomic is executed again", RESPONDER,
             "  if (reply != nullptr && reply->kind == KindOf(info)) Replay(",
             "  if (reply != nullptr && info.is_atomic() && reply->kind == KindOf(info)) {\n"
             "    const wire::AtomicEth eth = *packet.Get<wire::AtomicEth>();\n"
@@ -107,12 +107,12 @@ OF_RESPONDER = [
             "    }\n"
             "  }\n"
             "  if (reply != nullptr && reply->kind == KindOf(info)) Replay("),
-    _mutant("two NAKs for one hole", RESPONDER,
+    _mutant("a gap gets two NAKs", RESPONDER,
             "if (nak_state_ == NakState::kNothing) Refuse(ResponderError::kSequenceGap",
             "if (nak_state_ == NakState::kNothing || nak_state_ == NakState::kSequenceError) "
             "Refuse(ResponderError::kSequenceGap",
             _unit("ResponderTest.AGapGetsOneNak")),
-    _mutant("an RNR NAK names another time than the queue pair's", RESPONDER,
+    _mutant("an RNR NAK carries another timer than the queue pair's", RESPONDER,
             "RnrNak(is_for_pages ? PagesTimer(step) : config_.min_rnr_timer)",
             "RnrNak(is_for_pages ? PagesTimer(step) : wire::RnrTimer(1))",
             _unit("ResponderTest.AMessageResumesAfterAReceiverNotReadyNak")),
@@ -120,14 +120,14 @@ OF_RESPONDER = [
             "const bool is_whole = info.ends_message();  // then",
             "const bool is_whole = true;  // then",
             _unit("ResponderExecuteTest.AWriteIsAuthorisedAsAWholeAtItsFirstPacket")),
-    _mutant("a last packet may be shorter than the write promised", CHECKS,
+    _mutant("a write may end before the length in its RETH", CHECKS,
             "return size == message.remaining;", "return size <= message.remaining;",
             _unit("ResponderChecksTest.LengthsOfAWriteAddUp")),
-    _mutant("a packet of another message in the middle of one", CHECKS,
+    _mutant("packets of two messages may be interleaved", CHECKS,
             "message.is_open ? !starts && info.operation == message.operation : starts;",
             "!message.is_open ? starts : info.operation == message.operation;",
             _unit("ResponderChecksTest.OpcodesMustBeInSequence")),
-    _mutant("what the queue pair is not enabled for", CHECKS,
+    _mutant("an operation that is not enabled on the queue pair is accepted", CHECKS,
             "if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]))",
             "if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]) &&\n"
             "      !remote_rights.Has(Access::kNone))",
@@ -135,7 +135,7 @@ OF_RESPONDER = [
     _mutant("a message is not counted in the MSN", EXECUTE, "  ++msn_;\n  losses_ = 0;",
             "  losses_ = 0;",
             _unit("ResponderTest.OneAcknowledgementCoversABurst")),
-    _mutant("an acknowledgement overtakes a reply", SEND,
+    _mutant("an ACK overtakes a read response", SEND,
             "  if (Reply* const reply = replies_.FirstPending()) {\n    return IsHeld(*reply) ?",
             "  if (Reply* const reply = ack_is_due_ ? nullptr : replies_.FirstPending()) {\n"
             "    return IsHeld(*reply) ?",
@@ -143,16 +143,16 @@ OF_RESPONDER = [
     _mutant("a send does not invalidate the key that it names", EXECUTE,
             "    if (const auto ieth = packet.Get<wire::Ieth>()) {\n",
             "    if (const auto ieth = packet.Get<wire::Ieth>(); ieth && packet.size() == 0) {\n"),
-    _mutant("no word when absent pages have come", RESPONDER,
+    _mutant("no NAK is sent when absent pages become present", RESPONDER,
             "    nak_state_ = NakState::kSequenceError;\n  } else if (wait_.has_dropped()) {",
             "    nak_state_ = NakState::kSequenceError;\n    ack_is_due_ = false;\n"
             "  } else if (wait_.has_dropped()) {",
             _unit("ResponderTest.AWriteIntoAbsentPagesIsAcknowledgedWhenTheyArePresent")),
-    _mutant("an answer of the pager executes a packet whose place another has taken", RESPONDER,
+    _mutant("the pager's answer executes a held packet that was replaced", RESPONDER,
             "    if (nak_state_ != NakState::kPagesAbsent) {\n      wait_.End();",
             "    if (failure_) {\n      wait_.End();",
             _unit("ResponderTest.AHeldPacketIsReplacedByAnotherOfItsPsn")),
-    _mutant("a one-touch key serves another read after a part of the first", SEND,
+    _mutant("a one-touch key serves a second read after a part of the first", SEND,
             "if (!reply.is_pending() && ready.use == memory::KeyUse::kOnce) {",
             "if (reply.next == reply.packet_count && ready.use == memory::KeyUse::kOnce) {",
             _unit("ResponderOneTouchTest.ASecondReadIsRefusedAlsoAfterAPartOfTheFirst")),
@@ -162,18 +162,18 @@ OF_RESPONDER = [
 ]
 
 OF_OTHERS = [
-    _mutant("UC: a message goes on after a hole", "uc/uc_responder.cc",
+    _mutant("UC: a message continues after a gap", "uc/uc_responder.cc",
             "      is_in_order && message_.is_open &&",
             "      (is_in_order || packet.size() > 0) && message_.is_open &&"),
-    _mutant("UC: a torn message keeps its receive request", "uc/uc_responder.cc",
+    _mutant("UC: an incomplete message keeps its receive request", "uc/uc_responder.cc",
             "  if (receive_.is_taken()) receive_.Rewind();\n", ""),
-    _mutant("UD: any Q_Key", "ud/ud_qp.cc",
+    _mutant("UD: the Q_Key is not checked", "ud/ud_qp.cc",
             "if (deth->q_key != config_.q_key) {",
             "if (deth->q_key != config_.q_key && packet.size() == 0) {"),
-    _mutant("SRQ: the last receive request is announced time and again", "common/receive_slot.cc",
+    _mutant("SRQ: the last-WQE-reached event is raised repeatedly", "common/receive_slot.cc",
             "    last_wqe_was_raised_ = true;\n", "",
             _unit("ResponderTest.AFlushKeepsTheRequestsOfASharedQueue")),
-    _mutant("packets behind one that was not sent leave all the same", "common/send_in_order.h",
+    _mutant("packets after one that could not be sent are sent", "common/send_in_order.h",
             "if (any_lost && has_lost[IsRequest(packet) ? 1 : 0] &&",
             "if (any_lost && has_lost[IsRequest(packet) ? 0 : 1] &&",
             _unit("SendInOrderTest.PacketsAfterALostOneAreTakenBack")),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Divides source files into groups that can be compiled as one translation unit each.
+"""Divides source files into groups, each of which can be compiled as one translation unit.
 
-Two files with a name in common at namespace scope (a helper `Make`, a constant `kPage`) cannot be
-in one group. Prints a line per file: the number of its group, a space, the file; a file that has a
-group to itself has the number -1. Used by cmake/VerbenaUnity.cmake.
+Files that declare the same name at namespace scope (a helper `Make`, a constant `kPage`) are in
+different groups. Prints a line per file: the number of its group, a space, the file; a file that is
+alone in its group has the number -1. Used by cmake/VerbenaUnity.cmake.
 
 usage: unity_groups.py SIZE FILE...
 """
@@ -12,8 +12,9 @@ import re
 import sys
 from pathlib import Path
 
-# What begins in the first column declares a name at namespace scope. A function's name stands
-# before its parenthesis, a type's after its keyword, a variable's before `=`, `{` or `;`.
+# Formatted code declares namespace-scope names in lines that start in the first column. The name of
+# a function is before its parenthesis, of a type after its keyword, of a variable before `=`, `{`
+# or `;`.
 TYPE = re.compile(r"^(?:enum class|enum|struct|class|union) (?:alignas\(\w+\) )?(\w+)")
 ALIAS = re.compile(r"^using (\w+) =")
 USING = re.compile(r"^using [\w:]*::(\w+);")
@@ -40,7 +41,7 @@ def names_of(text: str) -> set[str]:
 
 
 def group(files: list[tuple[str, set[str]]], size: int) -> list[list[str]]:
-    """In order, each file into the first group that has room and none of its names."""
+    """First fit: each file goes to the first group that is not full and shares no name with it."""
     groups = []
     for file, names in files:
         for members, taken in groups:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests unity_groups.py: which names it finds, and that files with one in common stay apart."""
+"""unity_groups.py finds declared names, and separates files that declare the same name."""
 
 import unittest
 
@@ -7,7 +7,7 @@ import unity_groups
 
 
 class NamesTest(unittest.TestCase):
-    def test_finds_what_is_declared_at_namespace_scope(self):
+    def test_finds_declarations_at_namespace_scope(self):
         text = """
 #define ROWS 3
 namespace {
@@ -33,11 +33,11 @@ TEST_F(PageTest, IsLarge) {
 
 
 class GroupTest(unittest.TestCase):
-    def test_files_with_a_name_in_common_stay_apart(self):
+    def test_separates_files_that_declare_the_same_name(self):
         files = [("a", {"kPage"}), ("b", {"kPage", "At"}), ("c", {"Make"}), ("d", {"At"})]
         self.assertEqual(unity_groups.group(files, 8), [["a", "c", "d"], ["b"]])
 
-    def test_a_group_has_at_most_the_given_size(self):
+    def test_limits_the_size_of_a_group(self):
         files = [(str(i), set()) for i in range(5)]
         self.assertEqual([len(group) for group in unity_groups.group(files, 2)], [2, 2, 1])
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds libverbena.so to the API: nothing else of it can be seen."""
+"""Checks that libverbena.so exports the API and nothing else."""
 
 import re
 import subprocess
 import sys
 
-# A function of the API, or a member of one of its classes; the layers inside are in lower case.
+# A function of the API, or a member of one of its classes. Namespaces of layers are in lower case.
 API = re.compile(r"verbena::(?:(?:NameOf|ToString|ParseIpAddress|ListDevices|SourceAddressFor"
                  r"|BackendOf)\b|[A-Z]\w+::)|verbena_cache_\w+$")
 
@@ -17,9 +17,9 @@ def main() -> int:
     names = [line.split(maxsplit=2)[2] for line in lines]
     foreign = [name for name in names if not API.match(name)]
     for name in foreign:
-        print(f"not of the API: {name}")
+        print(f"exported, but not in the API: {name}")
     if not names:
-        print("nothing at all can be seen")
+        print("the library exports nothing")
     return 1 if foreign or not names else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the code in pages to the examples: what a page shows must have been compiled and run.
+"""Checks that the C++ code in pages is quoted from the examples, which are compiled and run.
 
   check_quotes.py ROOT PAGE...
 """
@@ -14,23 +14,23 @@ CODE = re.compile(r"^```cpp$", re.MULTILINE)
 
 
 def flattened(text: str) -> str:
-    """Without indentation and line breaks, which differ between a page and its source."""
+    """The text without indentation and line breaks, which differ between a page and its source."""
     return " ".join(text.split())
 
 
 def check(root: Path, page: str) -> int:
-    """How many pieces of code of the page are wrong."""
+    """The number of code blocks in the page that are wrong."""
     text = (root / page).read_text(encoding="utf-8")
     quotes = QUOTE.findall(text)
     wrong = len(CODE.findall(text)) - len(quotes)
     if wrong:
-        print(f"{page}: {wrong} pieces of code do not say which example they are from")
+        print(f"{page}: {wrong} code blocks without a line 'From [`examples/...`]' before them")
     for source, code in quotes:
         if flattened(code) not in flattened((root / source).read_text(encoding="utf-8")):
             wrong += 1
             print(f"{page}: not in {source}:\n{code}")
     if not quotes:
-        print(f"{page}: no code at all")
+        print(f"{page}: no C++ code block")
         wrong += 1
     return wrong
 

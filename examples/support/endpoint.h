@@ -12,7 +12,7 @@
 
 namespace examples {
 
-// Returns the value, or ends the program with the error: an example has no better answer.
+// Returns the value, or exits with the error.
 template <class T>
 T Must(verbena::ErrorOr<T> result) {
   if (!result) {
@@ -27,8 +27,8 @@ inline void Must(const verbena::PostResult& result) {
   std::exit(EXIT_FAILURE);
 }
 
-// A device with a protection domain, a completion queue and one queue pair: all that a simple
-// program needs.
+// The objects of a simple program: a device with a protection domain, a completion queue and a
+// queue pair.
 struct Endpoint {
   verbena::Context context = Must(verbena::Context::Open());
   verbena::ProtectionDomain domain = Must(verbena::ProtectionDomain::Allocate(context));
@@ -44,12 +44,12 @@ struct Endpoint {
     return Must(verbena::MemoryRegion::Register(domain, bytes, access));
   }
 
-  // Connects the queue pair to the one that the other program creates at the same point.
+  // Connects the queue pair to that of the other program, which must make the same call.
   [[nodiscard]] bool Connect(const verbena::Rendezvous& rendezvous) {
     return rendezvous.ConnectQp(qp).has_value();
   }
 
-  // The next completion. nullopt after 20 seconds, or if polling fails: then something is wrong.
+  // The next completion; nullopt after 20 seconds, or if polling fails.
   [[nodiscard]] std::optional<verbena::Completion> Wait() const {
     using Clock = std::chrono::steady_clock;
     verbena::Completion completion;

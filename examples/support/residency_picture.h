@@ -13,26 +13,26 @@
 
 namespace examples {
 
-// Which parts of managed memory are resident over time: a line of text for each moment, and an SVG
-// of all moments, with a curve of the total below. One thread at a time.
+// Shows which parts of managed memory are resident over time: a line of text for each sample, and
+// an SVG of all samples with a curve of the total. One thread at a time.
 class ResidencyPicture {
  public:
   static constexpr size_t kCells = 64, kMomentsMax = 128;
 
   ResidencyPicture(uint64_t size, uint64_t budget) : size_(size), budget_(budget) {}
 
-  // When the next moment is due, in seconds.
+  // The time of the next sample, in seconds.
   [[nodiscard]] double next() const {
     return moments_.empty() ? 0 : moments_.back().seconds + step_;
   }
 
-  // Begins a new phase. Moments can be added in between.
+  // Starts a new phase.
   void BeginPhase(double seconds, std::string name) {
     phases_.push_back({seconds, std::move(name)});
   }
 
-  // `resident` is the peak of resident bytes since the previous moment. Returns the resident share
-  // of each cell, from 0 to 1.
+  // Adds a sample. `resident` is the peak of resident bytes since the previous one. Returns the
+  // resident share of each cell, from 0 to 1.
   const std::vector<double>& Add(double seconds, const std::vector<verbena::PagePlace>& places,
                                  uint64_t resident) {
     std::vector<double> cells(kCells);
@@ -49,7 +49,7 @@ class ResidencyPicture {
     return moments_.back().cells;
   }
 
-  // One character per cell: nothing, a quarter, half, three quarters, all.
+  // One character per cell, for 0, 1/4, 1/2, 3/4 and all of it resident.
   static std::string Text(const std::vector<double>& cells) {
     constexpr char kShades[] = " .-=#";
     std::string text;
@@ -66,7 +66,7 @@ class ResidencyPicture {
                  "height=\"%d\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
                  "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
                  "<text x=\"%d\" y=\"18\" font-size=\"14\" font-weight=\"bold\">A region of %s, of "
-                 "which %s may be in memory</text>\n",
+                 "which %s may be resident</text>\n",
                  kWidth, kHeight, kWidth, kHeight, kLeft, Mib(size_).c_str(), Mib(budget_).c_str());
     DrawMap(file);
     DrawCurve(file);
@@ -83,7 +83,7 @@ class ResidencyPicture {
   static constexpr int kMapTop = 54, kCellHeight = 4, kMapBottom = kMapTop + 64 * kCellHeight;
   static constexpr int kCurveTop = kMapBottom + 18, kCurveBottom = kCurveTop + 100;
   static constexpr int kHeight = kCurveBottom + 44;
-  static constexpr int kShades = 8;  // more shades of a cell cannot be distinguished
+  static constexpr int kShades = 8;  // more shades would be indistinguishable
 
   struct Moment {
     double seconds = 0;
@@ -110,7 +110,7 @@ class ResidencyPicture {
     return kCurveBottom - (kCurveBottom - kCurveTop) * share;
   }
 
-  // One column per moment; adjacent cells of one shade are one rectangle.
+  // One column per sample; adjacent cells of one shade are one rectangle.
   void DrawMap(std::FILE* file) const {
     for (size_t i = 0; i < moments_.size(); ++i) {
       const double left = X(moments_[i].seconds);
@@ -131,7 +131,7 @@ class ResidencyPicture {
     Frame(file, kMapTop, kMapBottom);
     Label(file, kLeft - 8, kMapTop + 10, "end", "first byte");
     Label(file, kLeft - 8, kMapBottom, "end", "last byte");
-    Label(file, kLeft - 8, (kMapTop + kMapBottom) / 2, "end", "dark is in");
+    Label(file, kLeft - 8, (kMapTop + kMapBottom) / 2, "end", "dark: resident");
     Label(file, kLeft - 8, (kMapTop + kMapBottom) / 2 + 15, "end", "memory");
   }
 
@@ -150,7 +150,7 @@ class ResidencyPicture {
                  kLeft, line, kRight);
     Label(file, kLeft - 8, static_cast<int>(line) + 4, "end", "budget " + Mib(budget_));
     Label(file, kLeft - 8, kCurveBottom, "end", "0");
-    Label(file, kRight, kCurveTop - 5, "end", "how much of it is in memory");
+    Label(file, kRight, kCurveTop - 5, "end", "resident bytes");
   }
 
   void DrawPhases(std::FILE* file) const {
@@ -186,7 +186,7 @@ class ResidencyPicture {
                  text.c_str());
   }
 
-  // Drops every second moment and doubles the step between moments.
+  // Drops every second sample and doubles the step.
   void Thin() {
     // From the second on: moving a vector to itself can leave it empty.
     for (size_t i = 1; i < moments_.size() / 2; ++i) {

@@ -19,7 +19,7 @@ inline constexpr uint16_t kDefaultPort = 18515;
 
 // Runs an end in a child process.
 inline pid_t Spawn(ClientEnd client, const char* host, uint16_t port) {
-  // Otherwise both processes print the contents of the buffer.
+  // Otherwise both processes would print the contents of the buffer.
   std::fflush(stdout);
   const pid_t child = fork();
   if (child != 0) return child;
@@ -54,7 +54,7 @@ inline uint16_t PortOf(int argc, char** argv, int at) {
 
 // main() of an example: runs one of its ends, or without arguments both, as two processes.
 inline int RunEnds(int argc, char** argv, ServerEnd server, ClientEnd client) {
-  // Line buffering keeps the lines of the two processes in the order in which they were printed.
+  // Line buffering keeps the lines of the two processes in order.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string role = argc > 1 ? argv[1] : "both";
   if (role == "client" && argc > 2) return ExitCode(client(argv[2], PortOf(argc, argv, 3)));
@@ -66,7 +66,7 @@ inline int RunEnds(int argc, char** argv, ServerEnd server, ClientEnd client) {
     return EXIT_FAILURE;
   }
   if (role == "server") return ExitCode(server(*listener));
-  // Fork before a device is opened: the child could not use it.
+  // Forks before a device is opened, because a child cannot use the device of its parent.
   const pid_t child = Spawn(client, "127.0.0.1", listener->port());
   const bool server_ok = server(*listener);
   const bool client_ok = Join(child);

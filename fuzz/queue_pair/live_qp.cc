@@ -17,13 +17,13 @@ namespace {
 constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
 constexpr SrqNumber kSrqNumber{7};
 constexpr uint32_t kQueueDepth = 16;
-// Far more than one event can lead to.
+// Far more passes than one event can cause.
 constexpr int kPassesMax = 1'000;
 constexpr size_t kJobsMax = 1'000;
-// The tables of memory take as long to check as all else together; Close does so, too.
+// Checking the memory tables takes as long as all other checks together. Close checks them, too.
 constexpr uint64_t kCoreChecksEvery = 16;
 
-// The simulator's options of a network that does nothing by itself.
+// Simulator options of a network without losses, delays or other faults.
 sim::Swarm ChooseSwarm(Choices& choices) {
   sim::Swarm swarm;
   swarm.seed = 1;
@@ -32,11 +32,11 @@ sim::Swarm ChooseSwarm(Choices& choices) {
   swarm.retry_count = static_cast<uint32_t>(choices.Below(8));
   swarm.rnr_retry = static_cast<uint32_t>(choices.Below(8));
   swarm.page_in_max = Nanoseconds(1);
-  swarm.key_slots_max = 64;  // each takes time in every check of the tables
+  swarm.key_slots_max = 64;  // every check of the tables visits all slots
   return swarm;
 }
 
-// Also those just before the numbers wrap.
+// Includes PSNs just before the wrap.
 Psn ChoosePsn(Choices& choices) {
   return Psn(choices.OneOf<uint32_t>({0, 1, 0x7FFFFE, 0x800000, 0xFFFFFD, 0xFFFFFF}));
 }
@@ -65,7 +65,7 @@ LiveQp::LiveQp(Choices& choices, bool prints)
   MakeQp();
   for (uint64_t left = choices_.Below(5); left > 0; --left) PostReceive();
   for (uint64_t left = choices_.Below(7); left > 0; --left) PostSend();
-  RunToRest();
+  RunUntilIdle();
   Check();
 }
 
@@ -129,7 +129,7 @@ void LiveQp::Connect() {
 
 void LiveQp::Step() {
   using Event = void (LiveQp::*)();
-  // What packets do is the larger part.
+  // Most events are packets.
   static constexpr Event kEvents[] = {
       &LiveQp::ReceivePacket, &LiveQp::ReceivePacket,  &LiveQp::ReceivePacket,
       &LiveQp::ReceivePacket, &LiveQp::ReceiveMessage, &LiveQp::ReceiveMessage,
@@ -141,7 +141,7 @@ void LiveQp::Step() {
       &LiveQp::ChangeWindow,  &LiveQp::Deregister,
   };
   (this->*kEvents[choices_.Below(std::size(kEvents))])();
-  RunToRest();
+  RunUntilIdle();
   Check();
 }
 
@@ -159,7 +159,7 @@ void LiveQp::ReceiveMessage() { DeliverAll(peer_.MakeMessage(choices_)); }
 
 void LiveQp::ReceiveAnswer() { DeliverAll(peer_.MakeAnswer(choices_)); }
 
-// One of them may be lost, or arrive twice.
+// One packet may be lost or duplicated.
 void LiveQp::DeliverAll(std::vector<Bytes> packets) {
   const uint64_t slip = choices_.Below(4 * packets.size() + 1);
   for (size_t i = 0; i < packets.size(); ++i) {
@@ -197,16 +197,16 @@ void LiveQp::Name(uint64_t address, uint64_t length) {
   if (offset < kGuardedBytes) named_.push_back({offset, length});
 }
 
-// A key alone is not enough: a peer that may write everywhere has still said where it writes.
+// A change needs more than a valid key: a request must have named the bytes.
 void LiveQp::CheckNamed() {
-  // The guarded memory begins behind a page that is not mapped.
+  // The guarded memory starts after an unmapped page.
   const auto before = exposed_->shadow().Expected(sim::kPage, kGuardedBytes);
   const std::span<const std::byte> now(exposed_->At(0), kGuardedBytes);
   if (std::memcmp(before.data(), now.data(), kGuardedBytes) == 0) return;
   for (uint64_t at = 0; at < kGuardedBytes; ++at) {
     const auto is_named = [&](const Range& range) { return at - range.offset < range.length; };
     if (before[at] == now[at] || std::ranges::any_of(named_, is_named)) continue;
-    return findings_.Add("access", "a byte has changed that no request has named, at offset " +
+    return findings_.Add("access", "a byte changed that no request has named, at offset " +
                                        std::to_string(at) + " of the guarded memory");
   }
 }
@@ -247,7 +247,7 @@ void LiveQp::AdvanceTime() {
   Print("time passes");
 }
 
-// In any order, and not all of them are to be had.
+// Answers page requests in random order; some page-ins fail.
 void LiveQp::AnswerPages() {
   if (jobs_.empty()) return;
   const auto job = jobs_.begin() + static_cast<std::ptrdiff_t>(choices_.Below(jobs_.size()));
@@ -278,7 +278,7 @@ void LiveQp::Modify() {
   Connect();
 }
 
-// Another queue pair takes its place; packets of its peer may still be for the old one.
+// Replaces the queue pair; packets of its peer may still be addressed to the old one.
 void LiveQp::Replace() {
   Print("destroyed, and another one is made");
   std::erase(domain_.connections, qp_);
@@ -318,14 +318,14 @@ void LiveQp::ChangeWindow() {
   window.now = next;
 }
 
-// REFUSED while windows are bound to it.
+// Fails while windows are bound to the region.
 void LiveQp::Deregister() {
   if (!exposed_->is_registered() || !node_.Deregister(*exposed_)) return;
   Print("deregistered");
   exposed_->shadow().Close();
 }
 
-void LiveQp::RunToRest() {
+void LiveQp::RunUntilIdle() {
   int passes = 0;
   do {
     node_.Pass(polls_ ? &send_cq_ : nullptr);
@@ -333,9 +333,9 @@ void LiveQp::RunToRest() {
       if (event->job) jobs_.push_back(*event->job);
     }
     PollAll();
-    if (++passes > kPassesMax) return findings_.Add("rest", "the engine does not come to rest");
+    if (++passes > kPassesMax) return findings_.Add("idle", "the engine does not become idle");
   } while (node_.has_work());
-  if (jobs_.size() > kJobsMax) findings_.Add("rest", "more and more pages are asked for");
+  if (jobs_.size() > kJobsMax) findings_.Add("idle", "the number of page requests keeps growing");
 }
 
 void LiveQp::Check() {
@@ -348,7 +348,7 @@ void LiveQp::Check() {
                              (++checks_ % kCoreChecksEvery != 0 || node_.core.IsConsistent()) &&
                              send_cq_.IsConsistent() && receive_cq_.IsConsistent() &&
                              (srq_ == nullptr || srq_->IsConsistent());
-  if (!is_consistent) findings_.Add("consistency", "something contradicts itself");
+  if (!is_consistent) findings_.Add("consistency", "an IsConsistent() check failed");
   if (send_cq_.overflowed() || receive_cq_.overflowed()) {
     findings_.Add("completions", "more completions than requests");
   }
@@ -362,7 +362,7 @@ void LiveQp::Close() {
   for (Window& window : windows_) {
     const auto is_gone = [&](Key key) { return node_.core.windows.Deallocate(key).has_value(); };
     if (!is_gone(window.now.key) && std::ranges::none_of(window.others, is_gone)) {
-      findings_.Add("leaks", "a window is not under its key");
+      findings_.Add("leaks", "a window is not found by its key");
     }
   }
   node_.Release(*local_);

@@ -17,35 +17,36 @@
 
 namespace verbena::fuzz {
 
-// A queue pair of a real engine, in a state that the choices draw: service, path MTU, sequence
-// numbers, memory with absent pages, windows, and work that is posted. Its peer, its network, its
-// clock, its page service and its program are what the choices make of them.
+// A queue pair of a real engine in a random initial state: service, path MTU, PSNs, memory with
+// absent pages, windows, posted requests. The choices drive its peer, network, clock, page service
+// and program.
 //
-// After every event: all that must be consistent is; no byte has changed that no key, receive or
-// read allows to change, or that no packet has named; no byte was sent that no key allows to read;
-// each request has completed at most once and in order; the engine comes to rest.
+// After every event it checks that all objects are consistent; that only bytes have changed which a
+// key, receive or read allows to change and which a packet has named; that only bytes were sent
+// which a key allows to read; that each request completed at most once and in order; and that the
+// engine becomes idle.
 //
 // One thread.
 class LiveQp {
  public:
-  // `prints`: each event, to stderr.
+  // `prints`: prints each event to stderr.
   LiveQp(Choices& choices, bool prints);
   LiveQp(const LiveQp&) = delete;
   LiveQp& operator=(const LiveQp&) = delete;
 
-  // One event, what follows from it, and the checks.
+  // Runs one event, its consequences, and the checks.
   void Step();
-  // The program ends: everything goes, and nothing may be left.
+  // Destroys everything, and checks that nothing is left.
   void Close();
 
-  // What is wrong, if anything is.
+  // Failed checks.
   [[nodiscard]] const sim::Findings& findings() const { return findings_; }
 
  private:
   static constexpr uint32_t kSges = 3;
   static constexpr uint64_t kGuardedBytes = 2 * sim::kPage;
 
-  // Bytes of a guarded memory that may change until a request ends, or a key.
+  // Bytes of a guarded memory that may change until a request completes or a key is invalidated.
   struct Piece {
     sim::GuardedMemory* guarded;
     uint64_t id;  // in the shadow of the guarded memory
@@ -59,23 +60,23 @@ class LiveQp {
     uint64_t offset = 0;
     uint64_t length = 0;
     Access rights = {};
-    uint64_t grant = 0;  // in the shadow; 0 for none
+    uint64_t grant = 0;  // id in the shadow; 0 for none
   };
   struct Window {
     WindowType type;
     Binding now;
-    std::vector<Key> others = {};  // that it may have instead
+    std::vector<Key> others = {};  // keys that it may have instead
   };
-  struct Range {  // of the exposed guarded memory
+  struct Range {  // in the exposed guarded memory
     uint64_t offset;
     uint64_t length;
   };
-  struct KeyWork {  // a bind or an invalidation that is posted
+  struct KeyWork {  // a posted bind or invalidation
     size_t window;
     Binding next;
   };
 
-  // --- The state that it begins with. ---
+  // --- Initial state. ---
   void MakeMemory();
   void MakeQp();
   void Connect();
@@ -96,7 +97,7 @@ class LiveQp {
   void ChangeWindow();
   void Deregister();
 
-  // --- Their parts. ---
+  // --- Parts of events. ---
   void Deliver(Bytes packet);
   void DeliverAll(std::vector<Bytes> packets);
   void OnArrived(const sim::Event& arrival);
@@ -122,14 +123,14 @@ class LiveQp {
   void OnReceiveDone(const Completion& completion);
   void ClearWork();
 
-  void RunToRest();
+  void RunUntilIdle();
   void Check();
   [[nodiscard]] memory::Accessor who() const { return {node_.pd, qp_->number()}; }
 
   Choices& choices_;
   const bool prints_;
   const QpType type_;
-  const bool polls_;  // passes are those of a poller
+  const bool polls_;  // whether passes are those of a poller
   const sim::Swarm swarm_;
   Random random_{1};
   sim::VirtualClock clock_;
@@ -148,14 +149,14 @@ class LiveQp {
   std::unique_ptr<adapter::Srq> srq_;
   adapter::QueuePair* qp_ = nullptr;
   Psn first_psn_;  // of the queue pair
-  Psn peer_psn_;   // and of its peer
+  Psn peer_psn_;   // of its peer
 
   uint64_t next_id_ = 1;
   sim::CompletionsOracle sends_;
   std::map<uint64_t, std::vector<Piece>> written_;  // by the id of a send request
   std::map<uint64_t, KeyWork> key_work_;
   std::deque<Receive> receives_;
-  std::vector<Range> named_;        // by a packet or a list, so far
+  std::vector<Range> named_;        // by a packet or an SGE so far
   std::vector<odp::PageJob> jobs_;  // not answered yet
   Bytes last_packet_;
   uint64_t checks_ = 0;

@@ -1,4 +1,4 @@
-// Work requests of a LiveQp, and what becomes of them.
+// Work requests of a LiveQp and their completions.
 
 #include <algorithm>
 #include <cstdio>
@@ -12,13 +12,13 @@ namespace {
 
 using queue::SendOpcode;
 
-// What inlined requests carry: their lists hold addresses of the process.
+// The data of inline requests, whose SGEs have addresses of the process.
 constexpr std::array<std::byte, 64> kInlined{};
 
 }  // namespace
 
-// Some overrun their guarded memory, which is refused where a message reaches that far. `written`:
-// those that a request may write to.
+// Some SGEs extend beyond the guarded memory; a message that reaches that far is refused. `written`
+// gets the bytes that a request may write.
 std::vector<Sge> LiveQp::ChooseSges(uint32_t most, uint64_t id, std::vector<Piece>* written) {
   std::vector<Sge> sges;
   const uint64_t count = choices_.Below(most + 1);
@@ -50,7 +50,7 @@ LiveQp::Binding LiveQp::ChooseBinding(const Window& window) {
           .rights = choices_.OneOf({Access::kRemote, Access::kRemoteWrite, Access::kRemoteRead})};
 }
 
-// From now on the key may be good.
+// The key may be valid from this call on.
 void LiveQp::Grant(Binding& binding) {
   binding.grant = next_id_++ * kSges;
   const uint64_t start = sim::GuardedMemory::kBase + binding.offset;
@@ -62,7 +62,7 @@ void LiveQp::Grant(Binding& binding) {
   peer_.targets.push_back({binding.key.value(), start, binding.length});
 }
 
-// From now on it is not.
+// The key is invalid from this call on.
 void LiveQp::End(Binding& binding) {
   exposed_->shadow().Finish(binding.grant, false, "", findings_);
   node_.access.Remove(binding.key);
@@ -214,7 +214,7 @@ void LiveQp::OnSendDone(const Completion& completion) {
   sends_.Completed(completion, {.is_attacked = true}, findings_, done);
 }
 
-// A request that was flushed may have been executed: then its key may be good, or gone.
+// A flushed request may have been executed, so its key may be valid or not.
 void LiveQp::OnKeyWorkDone(const sim::Operation& operation, const Completion& completion) {
   const auto work = key_work_.extract(operation.id);
   if (!work) return;
@@ -250,7 +250,7 @@ void LiveQp::OnReceiveDone(const Completion& completion) {
   }
 }
 
-// Reset and destruction: what was posted has no completions. What a shared queue holds stays.
+// For reset and destruction: posted requests get no completions; those of an SRQ stay.
 void LiveQp::ClearWork() {
   sends_ = {};
   for (auto& [id, written] : written_) End(written, findings_);

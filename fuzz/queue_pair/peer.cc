@@ -9,7 +9,7 @@
 namespace verbena::fuzz {
 namespace {
 
-// More than a queue pair has outstanding: what is older is repeated seldom enough.
+// More than the outstanding requests of a queue pair; older ones are hardly ever repeated.
 constexpr size_t kSentMax = 32;
 
 const wire::OpcodeInfo& ChooseOpcode(wire::Service service, Choices& choices) {
@@ -40,7 +40,7 @@ uint32_t ChooseLength(uint32_t path_mtu, uint64_t all, Choices& choices) {
   }
 }
 
-// From where on a packet touches `length` bytes of what was granted, or just not.
+// An address for an access of `length` bytes within the granted bytes, or just outside of them.
 uint64_t ChooseAddress(const Target& target, uint32_t length, Choices& choices) {
   const uint64_t end = target.start + target.length;
   switch (choices.Below(6)) {
@@ -90,7 +90,7 @@ wire::Position PositionOf(uint32_t packet, uint32_t packets) {
   return packet + 1 == packets ? wire::Position::kLast : wire::Position::kMiddle;
 }
 
-// Bytes of a message that are in its last packet, or others.
+// The size of the last packet of a message, or another one.
 uint32_t ChooseLast(uint32_t length, uint32_t path_mtu, Choices& choices) {
   if (Rarely(choices, 8)) return static_cast<uint32_t>(1 + choices.Below(path_mtu));
   return length - (transport::PsnCountOf(length, path_mtu) - 1) * path_mtu;
@@ -102,7 +102,7 @@ Bytes Fill(size_t size, uint64_t first) {
   return bytes;
 }
 
-// What no sender writes: a pad that is not there, a length that is not whole, any byte.
+// Makes a packet invalid: a wrong pad count, a length that is not a multiple of 4, a changed byte.
 void Tamper(Bytes& packet, Choices& choices) {
   switch (choices.Below(3)) {
     case 0:
@@ -182,7 +182,7 @@ std::vector<Bytes> Peer::MakeMessage(Choices& choices) {
     const auto* const info =
         wire::FindOpcode(service, is_write ? wire::Operation::kWrite : wire::Operation::kSend,
                          PositionOf(i, packets), is_last ? companion : wire::Companion::kNone);
-    if (info == nullptr) return {};  // of this service
+    if (info == nullptr) return {};  // no such opcode in this service
     wire::AllHeaders headers;
     headers.bth = {.opcode = info->opcode,
                    .p_key = wire::kDefaultPKey,
@@ -262,7 +262,7 @@ void Peer::OnPacket(const wire::Packet& packet) {
     sent.push_back({psn, packet.info().operation, is_read ? reth->dma_length : 0});
     return;
   }
-  // What the responder expects next.
+  // The PSN that the responder expects next.
   const auto aeth = packet.Get<wire::Aeth>();
   next = aeth && !aeth->syndrome.is_ack() ? psn : psn + 1;
 }

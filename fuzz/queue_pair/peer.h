@@ -14,45 +14,45 @@ namespace verbena::fuzz {
 using memory::model::Choices;
 using Bytes = std::vector<std::byte>;
 
-// One chance in `n`, and none once the input is used up: an input of zeros does nothing unusual.
+// True with probability 1/n, and never after the end of the input.
 [[nodiscard]] inline bool Rarely(Choices& choices, uint64_t n) { return choices.Below(n) == n - 1; }
 
-// Bytes of the queue pair's memory that a packet may name.
+// Bytes of the queue pair's memory that packets access.
 struct Target {
   uint32_t key = 0;
   uint64_t start = 0;
   uint64_t length = 0;
 };
 
-// The far end of the queue pair under test: knows what a peer can know, and makes packets of it
-// that are right, nearly right, or not packets at all.
+// The peer of the queue pair under test. From what a peer can know, it makes packets that are
+// valid, nearly valid, or random bytes.
 struct Peer {
   wire::Service service = wire::Service::kRc;
-  QpNumber number;  // its own
+  QpNumber number;  // of the peer
   QpNumber to;
   QKey q_key;
-  SrqNumber srq;  // of an extended connection
+  SrqNumber srq;  // XRC only
   uint32_t path_mtu = 256;
-  Psn next;  // of its next request
+  Psn next;  // PSN of its next request
   struct Request {
     Psn psn;
     wire::Operation operation;
     uint32_t length;  // of a read
   };
-  std::vector<Request> sent;    // requests of the queue pair that it has heard, the newest last
-  std::vector<Target> targets;  // also ended ones
+  std::vector<Request> sent;    // requests that it has received, the newest last
+  std::vector<Target> targets;  // including those with invalidated keys
 
-  // One packet: any opcode, its numbers and lengths near to what is expected. Counts as sent.
+  // One packet of any opcode, with numbers and lengths close to the expected ones. Counts as sent.
   [[nodiscard]] Bytes MakePacket(Choices& choices);
   // All packets of a SEND or WRITE, in order.
   [[nodiscard]] std::vector<Bytes> MakeMessage(Choices& choices);
-  // All packets of the answer to a request that it has heard, which then counts as answered, as
-  // those before it do. Empty if there is none.
+  // All packets of the response to a received request, which then counts as answered together with
+  // all earlier ones. Empty if there is none.
   [[nodiscard]] std::vector<Bytes> MakeAnswer(Choices& choices);
-  // Bytes, of which at most the destination is right.
+  // Random bytes, possibly with a valid destination QP.
   [[nodiscard]] Bytes MakeNoise(Choices& choices) const;
 
-  // A packet of the queue pair has reached it.
+  // Handles a packet of the queue pair.
   void OnPacket(const wire::Packet& packet);
 
  private:

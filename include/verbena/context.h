@@ -26,7 +26,7 @@ struct OpenContext;
 // asynchronous events of its own objects and of the port.
 //
 // After a fork the objects are unusable in the child: calls fail with kForked, and destroying the
-// objects affects nothing of the parent. The child has to open the device anew.
+// objects affects nothing of the parent. The child has to open the device again.
 class Context : public Handle<verbs::OpenContext> {
  public:
   [[nodiscard]] static ErrorOr<Context> Open(const Options& options = {});

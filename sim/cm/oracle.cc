@@ -54,7 +54,7 @@ CmConversation* CmOracle::OnConnectRequest(uint32_t node, uint32_t life,
   CmConversation& conversation = conversations_[number];
   CheckData<wire::CmReq>(conversation, event);
   if (conversation.passive.node != node) Object(conversation, "a request came to another node");
-  // What gave way to another peer's is soon forgotten: the peer may ask anew after its end.
+  // What gave way to another peer's is soon forgotten: the peer may ask again after its end.
   const bool may_have_given_way = plan_.is_crowded() && conversation.passive.finals > 0;
   if (conversation.passive.life != life || may_have_given_way) {
     conversation.passive = {.node = node, .life = life};

@@ -386,7 +386,7 @@ TEST_F(RetriesOracleTest, NotReadyIsCountedByItself) {
   EXPECT_FALSE(GaveUpWell(CompletionStatus::kRnrRetryExceeded)) << "it was never looked at before";
 }
 
-TEST(ProgressOracleTest, JudgesTheTimeAtTheHeadOfTheQueue) {
+TEST(ProgressOracleTest, ChecksTheTimeAtTheHeadOfTheQueue) {
   ProgressOracle oracle;
   Findings findings;
   const auto at = [](int64_t ms) { return Time() + Milliseconds(ms); };

@@ -32,7 +32,7 @@ void PagingMemory::OnDone(const PagingStore::Done& done, Time now) {
     // The copy is torn if the granule was changed during the write.
     const bool is_whole = granule.contents == granule.at_start;
     if (is_good) store_.SetCopy(done.granule, is_whole ? granule.contents : kGarbage);
-    // Patience starts anew with a good write, even if the store is not reported as well yet.
+    // Patience starts again with a good write, even if the store is not reported as well yet.
     if (is_good || reported_ == paging::StoreReport::kWell) ill_since_ = now;
     was_good_ = is_good;
     return;

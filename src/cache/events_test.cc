@@ -64,7 +64,7 @@ class CacheEventsThreads : public testing::Test {
     ADD_FAILURE() << "not kept";
     return {};
   }
-  // Whether a change of the memory makes the next acquisition register it anew, every time.
+  // Whether a change of the memory makes the next acquisition register it again, every time.
   template <class Change>
   void ExpectNoticed(Change change) {
     for (int i = 0; i < 50 && !HasFailure(); ++i) {

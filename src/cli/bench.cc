@@ -25,10 +25,10 @@ constexpr uint32_t kReceivesMin = 128;
 constexpr size_t kLatenciesMax = 10'000'000;
 constexpr std::chrono::milliseconds kWarmUpTime(100);
 
-// Asked for now and then only: the clock is cheap, but not free.
-constexpr int kPollsPerLook = 16;
+// Polls per reading of the clock, so that the readings hardly affect the result.
+constexpr int kPollsPerClock = 16;
 
-// Made in its place: gcc 12 warns of the holes in requests that are moved.
+// Constructs in place: gcc 12 warns about uninitialised padding when a request is moved.
 void MakeRequest(const BenchSpec& spec, Endpoint& endpoint, bool signaled, SendRequest& request) {
   const auto fill = [&](auto& made, auto& data) {
     data = endpoint.region().Local(0, spec.size);
@@ -56,8 +56,8 @@ void MakeRequest(const BenchSpec& spec, Endpoint& endpoint, bool signaled, SendR
   }
 }
 
-// Keeps all queue pairs full of batches, and counts those that complete. Every batch is the same,
-// and its last request tells of all.
+// Keeps the send queues of all queue pairs full of batches, and counts completed batches. All
+// batches are the same; only the last request of a batch is signaled.
 class Stream {
  public:
   Stream(Endpoint& endpoint, const BenchSpec& spec)
@@ -68,14 +68,14 @@ class Stream {
     for (Qp& qp : qps_) qp.posted_at.resize(spec.depth / spec.batch);
   }
 
-  // Until `end`, or `count` requests if that is not 0, and all have completed.
+  // Posts until `end`, or `count` requests if that is not 0, then waits until all have completed.
   ErrorOr<void> Run(Clock::time_point end, uint64_t count, ProgressBar& progress) {
     const auto begin = Clock::now();
     uint64_t to_post = count == 0 ? UINT64_MAX : (count + spec_.batch - 1) / spec_.batch;
     while (!Interrupted()) {
       if (auto done = FillAll(to_post); !done) return done;
       if (auto done = Reap(); !done) return done;
-      if (count == 0 && ++probes_ % kPollsPerLook == 0) {
+      if (count == 0 && ++probes_ % kPollsPerClock == 0) {
         const auto now = Clock::now();
         if (now >= end) to_post = 0;
         progress.Show(std::chrono::duration<double>(now - begin) / (end - begin));
@@ -96,7 +96,7 @@ class Stream {
 
  private:
   struct Qp {
-    std::vector<Clock::time_point> posted_at;  // of the batches under way: a ring
+    std::vector<Clock::time_point> posted_at;  // of outstanding batches; a ring
     uint64_t posted = 0;
     uint64_t completed = 0;
   };

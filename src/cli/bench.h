@@ -44,7 +44,7 @@ struct BenchResult {
 // The request to the server for this measurement.
 [[nodiscard]] ServerRequest RequestFor(const BenchSpec& spec);
 
-// Runs a client whose server was asked by RequestFor(spec). Ctrl-C ends it early, with the results
+// Measures with a client whose server got RequestFor(spec). Ctrl-C ends it early, with the results
 // so far.
 [[nodiscard]] ErrorOr<BenchResult> Bench(Endpoint& endpoint, BenchSpec spec);
 

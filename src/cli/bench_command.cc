@@ -140,7 +140,7 @@ void AddBenchCommand(Command root, Outcome& outcome) {
       root.AddCommand("bench", "measure latency, request rate and bandwidth of each operation");
   AddPeerOptions(command, options->common);
   command.AddChoices("-o,--operation", options->operations, OperationNames(),
-                     "what to measure: write, read, send, atomic (all)");
+                     "operations to measure: write, read, send, atomic (all)");
   command.AddChoices("-m,--measure", options->figures, {"latency", "rate", "bandwidth"},
                      "which figures: latency, rate, bandwidth (all)");
   command.AddSize("-s,--size", options->size, 1, kSizeMax, "bytes per request");

@@ -23,7 +23,7 @@ TEST(BenchCommandTest, MeasuresEverythingByDefault) {
   EXPECT_EQ(json[10]["bytes"], 1 << 20);
 }
 
-TEST(BenchCommandTest, MeasuresWhatIsRequested) {
+TEST(BenchCommandTest, MeasuresOnlyTheGivenOperationAndFigure) {
   const CommandRun run =
       RunCommand(AddBenchCommand, "bench --self -n 64 -o read -m rate -s 4K -d 8 -b 4 -q 3 --json");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
@@ -36,7 +36,7 @@ TEST(BenchCommandTest, MeasuresWhatIsRequested) {
   EXPECT_EQ(json[0]["qps"], 3);
 }
 
-TEST(BenchCommandTest, TellsALineEachInWords) {
+TEST(BenchCommandTest, PrintsALineForEachMeasurement) {
   const CommandRun run =
       RunCommand(AddBenchCommand, "bench --self -n 32 -o write atomic -m latency");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
@@ -44,7 +44,7 @@ TEST(BenchCommandTest, TellsALineEachInWords) {
   EXPECT_EQ(run.output.find("write  64 bytes"), 0) << run.output;
 }
 
-TEST(BenchCommandTest, WrongCommandLinesAreRefused) {
+TEST(BenchCommandTest, RefusesUnknownWordsAndNumbersOutOfRange) {
   for (const char* const line :
        {"bench -o fly", "bench -m speed", "bench -d 0", "bench -q 0", "bench -t -1", "bench -t 0",
         "bench -n 0", "bench -n -1", "bench -s 0", "bench -s 1G"}) {
@@ -52,7 +52,7 @@ TEST(BenchCommandTest, WrongCommandLinesAreRefused) {
   }
 }
 
-TEST(BenchCommandTest, MoreTogetherThanUnderWayIsRefused) {
+TEST(BenchCommandTest, RefusesABatchThatIsLargerThanTheDepth) {
   const CommandRun run = RunCommand(AddBenchCommand, "bench --self -d 4 -b 8");
   ASSERT_FALSE(run.outcome);
   EXPECT_EQ(run.outcome.error().exit_code, kMisuse);

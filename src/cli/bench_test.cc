@@ -18,7 +18,7 @@ BenchResult Measure(const BenchSpec& spec) {
 
 class BenchOperationTest : public testing::TestWithParam<BenchOperation> {};
 
-TEST_P(BenchOperationTest, CountsWhatCompleted) {
+TEST_P(BenchOperationTest, CountsCompletedRequests) {
   const BenchResult result = Measure(
       {.operation = GetParam(), .size = 1'000, .qps = 2, .depth = 8, .batch = 4, .count = 400});
   EXPECT_EQ(result.requests, 400);
@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(All, BenchOperationTest,
                                          BenchOperation::kSend, BenchOperation::kAtomic),
                          [](const auto& one) { return NameOf(one.param); });
 
-TEST(BenchTest, LastsAsLongAsItShould) {
+TEST(BenchTest, RunsForTheGivenTime) {
   const BenchResult result =
       Measure({.depth = 16, .batch = 4, .time = std::chrono::milliseconds(100)});
   EXPECT_GE(result.seconds, 0.1);

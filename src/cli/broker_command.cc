@@ -95,7 +95,7 @@ host::BrokerOptions ToOptions(const BrokerChoices& choices) {
   options.arbiter.idle_quiesce =
       choices.idle_quiesce == 0 ? Duration::Max()
                                 : Milliseconds(static_cast<int64_t>(choices.idle_quiesce * 1'000));
-  // Four guests that ask for as much as they may still fit.
+  // The largest minimum that a guest may ask for: four such guests fit into the budget.
   options.asked_min_max = options.arbiter.budget / 4;
   for (const std::string& limit : choices.limits) options.limits.insert(ParseLimit(limit).value());
   for (const std::string& user : choices.users) {
@@ -104,7 +104,8 @@ host::BrokerOptions ToOptions(const BrokerChoices& choices) {
   return options;
 }
 
-// A guest takes three files: its socket, its process, and each piece of its memory.
+// Raises the limit of open files: a guest takes one for its socket, one for its process, and one
+// for each piece of its memory.
 void AllowManyFiles() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;

@@ -50,7 +50,7 @@ TEST_F(BrokerCommandTest, OperatesABroker) {
   ASSERT_TRUE(agent) << agent.error().text;
   CommandRun run = Run("quiesce web 0x7 --hold");
   for (int i = 0; i < 200 && !run.outcome; ++i) {
-    usleep(10'000);  // until its region is declared
+    usleep(10'000);  // the guest has not declared its region yet
     run = Run("quiesce web 0x7 --hold");
   }
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
@@ -62,7 +62,7 @@ TEST_F(BrokerCommandTest, OperatesABroker) {
   EXPECT_EQ(Run("resume web").output, "1 region\n");
 }
 
-TEST_F(BrokerCommandTest, TellsWhatIsWrong) {
+TEST_F(BrokerCommandTest, ErrorsNameTheGuestRegionOptionOrSocket) {
   const auto error = [](const CommandRun& run) {
     return run.outcome ? std::string() : run.outcome.error().text;
   };
@@ -75,7 +75,7 @@ TEST_F(BrokerCommandTest, TellsWhatIsWrong) {
   EXPECT_NE(error(none).find("no broker answers at " + folder_ + "/none"), std::string::npos);
 }
 
-TEST_F(BrokerCommandTest, WrongOptionsAreRefused) {
+TEST_F(BrokerCommandTest, RefusesWrongOptions) {
   for (const char* const words :
        {"--budget 1K", "--budget x", "--limit a", "--limit a:min=1", "--limit a:weight=0",
         "--limit a:min=2M,max=1M", "--limit a:color=3", "--allow-user no-such-user",

@@ -22,7 +22,7 @@ const host::BrokerStatus kStatus{.budget = 256 << 20,
                                              .is_rogue = true},
                                             {.name = "gone", .is_absent = true}}};
 
-TEST(BrokerStatusTest, IsATable) {
+TEST(BrokerStatusTest, TheTableHasALineForEachGuest) {
   const std::string table = ToTable(kStatus);
   EXPECT_EQ(table.substr(0, table.find('\n')), "budget 256 MiB, committed 128 MiB, 2 guests");
   for (const char* const word : {"web", "4711", "64 MiB", "32 MiB", "65 MiB", "17", "rogue",
@@ -32,7 +32,7 @@ TEST(BrokerStatusTest, IsATable) {
   EXPECT_EQ(ToTable({.budget = 1 << 20}), "budget 1 MiB, committed 0 bytes, 0 guests\n");
 }
 
-TEST(BrokerStatusTest, OrJson) {
+TEST(BrokerStatusTest, JsonHasTheSameFields) {
   const auto json = FromText(ToJsonText(kStatus));
   EXPECT_EQ(json["budget"], 256 << 20);
   EXPECT_EQ(json["guests"][0]["name"], "web");
@@ -41,7 +41,7 @@ TEST(BrokerStatusTest, OrJson) {
   EXPECT_EQ(json["guests"][1]["absent"], true);
 }
 
-TEST(BrokerStatusTest, RegionsAreKeys) {
+TEST(BrokerStatusTest, ARegionIsAnLKeyInHexOrDecimal) {
   EXPECT_EQ(ParseRegion("0x1234"), host::RegionNumber(0x1234));
   EXPECT_EQ(ParseRegion("99"), host::RegionNumber(99));
   for (const char* const bad : {"", "0x", "12 ", "-1", "0x100000000", "x"}) {

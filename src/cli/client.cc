@@ -21,7 +21,7 @@ ErrorOr<std::unique_ptr<Client>> Client::Join(const Peer& peer, ServerRequest re
   return client;
 }
 
-// Closing the rendezvous connection tells the server to end.
+// The server ends when the rendezvous connection is closed.
 Client::~Client() {
   rendezvous_.reset();
   if (server_.joinable()) server_.join();

@@ -22,7 +22,7 @@ Completion Wait(Endpoint& endpoint) {
   return {};
 }
 
-TEST(ClientTest, ItsOwnServerEchoes) {
+TEST(ClientTest, AServerThreadOfTheClientEchoes) {
   auto client = Client::Join({}, {.receives = 2, .message = 100, .echo = true}, 2);
   ASSERT_TRUE(client) << client.error().text;
   Endpoint& endpoint = (*client)->endpoint();
@@ -38,7 +38,7 @@ TEST(ClientTest, ItsOwnServerEchoes) {
   }
 }
 
-TEST(ClientTest, AServerThatSleepsServesItsMemory) {
+TEST(ClientTest, AServerThatDoesNotPollLetsItsMemoryBeAccessed) {
   auto client = Client::Join({}, {.window = 64, .sleeps = true}, 1);
   ASSERT_TRUE(client) << client.error().text;
   Endpoint& endpoint = (*client)->endpoint();
@@ -47,7 +47,7 @@ TEST(ClientTest, AServerThatSleepsServesItsMemory) {
   EXPECT_EQ(Wait(endpoint).status, CompletionStatus::kSuccess);
 }
 
-TEST(ClientTest, WithoutAServerItSaysSo) {
+TEST(ClientTest, WithoutAServerTheErrorSaysToStartOne) {
   const auto client = Client::Join({.host = "127.0.0.1", .port = 1}, {}, 1);
   ASSERT_FALSE(client);
   EXPECT_NE(client.error().text.find("start the server"), std::string::npos);

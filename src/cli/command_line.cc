@@ -15,7 +15,7 @@
 namespace verbena::cli {
 namespace {
 
-// The number, if the whole text is one.
+// nullopt unless the whole text is a number.
 template <class Number>
 std::optional<Number> ParseAll(std::string_view text) {
   Number number = 0;

@@ -54,7 +54,7 @@ class CommandLineTest : public testing::Test {
   int meals_ = 0;
 };
 
-TEST_F(CommandLineTest, ReadsValuesOfAllKindsAndDoesTheWork) {
+TEST_F(CommandLineTest, ReadsValuesOfAllKindsAndRunsTheCommand) {
   ASSERT_TRUE(
       line_.Run("cook ada -p 7 --size=3 --count 5000000000 --hours 0.5 --hot --wine white"));
   EXPECT_EQ(guest_, "ada");
@@ -73,13 +73,13 @@ TEST_F(CommandLineTest, ChoicesAreIndicesInTheOrderOfTheLine) {
   EXPECT_EQ(courses_, (std::vector<size_t>{2, 0}));
 }
 
-TEST_F(CommandLineTest, ChoicesThatAreNotMadeStay) {
+TEST_F(CommandLineTest, WithoutAChoiceTheDefaultsStay) {
   courses_ = {1};
   ASSERT_TRUE(line_.Run("cook"));
   EXPECT_EQ(courses_, std::vector<size_t>{1});
 }
 
-TEST_F(CommandLineTest, RefusesWhatAnOptionDoesNotAllow) {
+TEST_F(CommandLineTest, RefusesInvalidValuesAndUnknownOptions) {
   for (const char* const words : {"cook --port 65536",
                                   "cook --size 0",
                                   "cook --size 3 --count x",
@@ -106,7 +106,7 @@ TEST_F(CommandLineTest, RefusesWhatAnOptionDoesNotAllow) {
   EXPECT_EQ(meals_, 0);
 }
 
-TEST_F(CommandLineTest, TheProgramSaysWhatIsWrong) {
+TEST_F(CommandLineTest, ErrorsNameTheOptionAndTheAllowedValues) {
   using Words = std::vector<const char*>;
   for (const auto& [words, text] : std::vector<std::pair<Words, std::string>>{
            {{"cook", "--wine", "water"}, "kitchen cook: --wine: water is no wine"},
@@ -132,7 +132,7 @@ TEST_F(CommandLineTest, SizesHaveUnits) {
   EXPECT_EQ(size_, 4'096U);
 }
 
-TEST_F(CommandLineTest, TellsItsVersion) {
+TEST_F(CommandLineTest, PrintsItsVersion) {
   line_.SetVersion("kitchen 7.1");
   EXPECT_EQ(Says({"--version"}, 0), "kitchen 7.1\n");
 }
@@ -146,14 +146,14 @@ TEST_F(CommandLineTest, HelpNamesDefaultsLimitsAndExamples) {
   }
 }
 
-TEST(CommandLineRestTest, AllBehindTheFirstWordIsItsOwn) {
+TEST(CommandLineRestTest, WordsAfterTheProgramBelongToTheProgram) {
   CommandLine line("kitchen", "");
   std::vector<std::string> words;
   bool loud = false;
   Command command = line.root().AddCommand("run", "");
   command.AddFlag("--loud", loud, "");
   command.AddRest("program", words, "");
-  EXPECT_FALSE(line.Run("run")) << "it must be there";
+  EXPECT_FALSE(line.Run("run")) << "the program is required";
   ASSERT_TRUE(line.Run("run --loud -- ls --loud -l"));
   EXPECT_EQ(words, (std::vector<std::string>{"ls", "--loud", "-l"}));
 }

@@ -9,13 +9,14 @@ namespace {
 std::string AdviceFor(CompletionStatus status) {
   switch (status) {
     case CompletionStatus::kRetryExceeded:
-      return "; the other end does not answer: see whether it still runs, and whether a firewall "
-             "lets UDP ports 4791 and 61001 to 65095 through";
+      return "; the other end does not answer: check that it still runs, and that no firewall "
+             "blocks "
+             "UDP ports 4791 and 61001 to 65095";
     case CompletionStatus::kRnrRetryExceeded:
       return "; the other end posts no receive requests";
     case CompletionStatus::kRemoteAccessError:
-      return "; the other end does not grant that";
-    default:  // the status says enough
+      return "; the other end does not allow this access to its memory";
+    default:  // the name of the status is enough
       return "";
   }
 }

@@ -7,7 +7,7 @@
 namespace verbena::cli {
 namespace {
 
-TEST(CompletionsTest, SaysTheStatusAndWhatToDo) {
+TEST(CompletionsTest, AnErrorNamesTheStatusAndGivesAdvice) {
   const std::string lost = InWords(Completion{.status = CompletionStatus::kRetryExceeded}).text;
   EXPECT_NE(lost.find(NameOf(CompletionStatus::kRetryExceeded)), std::string::npos);
   EXPECT_NE(lost.find("firewall"), std::string::npos);
@@ -15,7 +15,7 @@ TEST(CompletionsTest, SaysTheStatusAndWhatToDo) {
   EXPECT_NE(other.find(NameOf(CompletionStatus::kFatalError)), std::string::npos);
 }
 
-TEST(CompletionsTest, AResultThatIsNoneStaysNone) {
+TEST(CompletionsTest, ASuccessfulPostIsNoErrorAndAFailedOneNamesItsReason) {
   EXPECT_TRUE(InWords(PostResult()));
   const auto full = InWords(PostResult(tl::unexpected(PostError{PostReason::kQueueFull})));
   ASSERT_FALSE(full);

@@ -9,7 +9,7 @@ namespace verbena::cli {
 namespace {
 
 // run_command_test.cc covers the case that the libraries exist.
-TEST(DeviceFilesTest, SaysWhatIsMissingAndChangesNothing) {
+TEST(DeviceFilesTest, WithoutTheLibraryItFailsAndChangesNothing) {
   unsetenv("VERBENA_DEVICE_TREE");
   const char* const before = std::getenv("LD_PRELOAD");
   const auto shown = ShowDeviceFiles("/no/such/folder");
@@ -19,7 +19,7 @@ TEST(DeviceFilesTest, SaysWhatIsMissingAndChangesNothing) {
   EXPECT_EQ(std::getenv("LD_PRELOAD"), before);
 }
 
-TEST(DeviceFilesTest, HidesThemAgain) {
+TEST(DeviceFilesTest, HidesTheFilesOfAnOuterRun) {
   setenv("VERBENA_DEVICE_TREE", "/tmp", 1);
   HideDeviceFiles();
   EXPECT_EQ(std::getenv("VERBENA_DEVICE_TREE"), nullptr);

@@ -10,7 +10,7 @@
 namespace verbena::cli {
 namespace {
 
-TEST(DevicesCommandTest, TellsWhatIsThereAsJson) {
+TEST(DevicesCommandTest, JsonHasGidsAndLimits) {
   const CommandRun run = RunCommand(AddDevicesCommand, "devices --json");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
   const auto json = FromText(run.output);
@@ -22,7 +22,7 @@ TEST(DevicesCommandTest, TellsWhatIsThereAsJson) {
   EXPECT_FALSE(json["kernel"].empty());
 }
 
-TEST(DevicesCommandTest, AndInWords) {
+TEST(DevicesCommandTest, TextHasGidsLimitsAndKernelFeatures) {
   const CommandRun run = RunCommand(AddDevicesCommand, "devices");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
   for (const char* const word : {"verbena0", "127.0.0.1", "queue pairs", "UDP segmentation"}) {

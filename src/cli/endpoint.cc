@@ -5,7 +5,7 @@
 namespace verbena::cli {
 namespace {
 
-// Moves what was made into its place, or hands the error on.
+// Moves the object to `place`, or returns the error.
 template <class T>
 ErrorOr<void> Keep(T& place, ErrorOr<T> made) {
   if (!made) return tl::unexpected(std::move(made.error()));
@@ -22,7 +22,7 @@ ErrorOr<std::unique_ptr<Endpoint>> Endpoint::Open(const EndpointSpec& spec) {
 
 ErrorOr<void> Endpoint::OpenAll() {
   const size_t completions = size_t{spec_.qps} * (spec_.depth + spec_.receives);
-  // Both ends may be in one program, and are two nodes there as well.
+  // With --self both ends are in one process; each has an adapter, so packets go over loopback.
   Options options;
   options.dedicated_adapter = true;
   auto done = Keep(context_, Context::Open(options));
@@ -57,7 +57,7 @@ ErrorOr<void> Endpoint::Connect(const Gid& gid, const Hello& peer, PathMtu mtu,
                                 uint32_t interface) {
   if (peer.qps.size() != qps_.size()) {
     return tl::unexpected(Error{.code = ErrorCode::kInvalid,
-                                .text = "the other end has another number of queue pairs"});
+                                .text = "the other end has a different number of queue pairs"});
   }
   peer_ = peer;
   spec_.connect.path_mtu = mtu;
@@ -84,7 +84,8 @@ std::optional<Datagram> Endpoint::to(QpNumber qp) const {
   return Datagram{.handle = way_.id(), .qp = qp, .q_key = kQKey};
 }
 
-// Any will do. That of another connection helps to tell late packets from new ones.
+// Any PSN is valid. Different ones for each queue pair make late packets of an earlier connection
+// unlikely to be accepted.
 Psn Endpoint::FirstPsn(size_t qp) const {
   constexpr uint32_t kFactor = 0x9E'3779;
   return Psn{(qps_[qp].number().value() * kFactor) & 0xFF'FFFFU};

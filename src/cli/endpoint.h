@@ -22,7 +22,7 @@ struct EndpointSpec {
   uint32_t depth = 128;     // outstanding send requests on a queue pair
   uint32_t receives = 128;  // outstanding receive requests
   // Settings other than the arguments of Connect. 268 ms timeout: on a busy machine the peer can
-  // have to wait for a processor, and one of 1,000 queue pairs for its turn.
+  // wait for a processor, and a queue pair for 1,000 others.
   ConnectSettings connect = {.timeout = 16};
 };
 

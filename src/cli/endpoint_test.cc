@@ -28,7 +28,7 @@ Completion WaitAt(Endpoint& one, Endpoint& other) {
   return {};
 }
 
-TEST(EndpointTest, TwoConnectAndEachWritesToTheOther) {
+TEST(EndpointTest, TwoConnectedEndsWriteToEachOther) {
   const auto a = Open({.qps = 3});
   const auto b = Open({.qps = 3});
   const Gid gid = *ParseGid("127.0.0.1");
@@ -42,7 +42,7 @@ TEST(EndpointTest, TwoConnectAndEachWritesToTheOther) {
   }
 }
 
-TEST(EndpointTest, AnotherNumberOfQueuePairsIsRefused) {
+TEST(EndpointTest, RefusesAPeerWithADifferentNumberOfQueuePairs) {
   const auto a = Open({.qps = 2});
   const auto b = Open({.qps = 1});
   const Gid gid = *ParseGid("127.0.0.1");
@@ -51,7 +51,7 @@ TEST(EndpointTest, AnotherNumberOfQueuePairsIsRefused) {
   EXPECT_NE(connected.error().text.find("number of queue pairs"), std::string::npos);
 }
 
-TEST(EndpointTest, ALimitIsSaidInWords) {
+TEST(EndpointTest, AnErrorNamesTheLimitThatIsExceeded) {
   const auto endpoint = Endpoint::Open({.depth = 1'000'000});
   ASSERT_FALSE(endpoint);
   EXPECT_FALSE(endpoint.error().text.empty());

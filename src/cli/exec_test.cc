@@ -8,7 +8,7 @@
 namespace verbena::cli {
 namespace {
 
-TEST(ExecTest, RunsWithAllArgumentsAndItsOwnExitCode) {
+TEST(ExecTest, PassesAllArgumentsAndTheExitCode) {
   EXPECT_EXIT(
       {
         static_cast<void>(Exec({"sh", "-c", "echo \"$0 $1\" >&2; exit 7", "a b", "c"}, ""));
@@ -17,7 +17,7 @@ TEST(ExecTest, RunsWithAllArgumentsAndItsOwnExitCode) {
       testing::ExitedWithCode(7), "a b c");
 }
 
-TEST(ExecTest, SaysWhatCouldNotBeStartedAndWhatToDo) {
+TEST(ExecTest, AMissingProgramIs127WithAdvice) {
   const Outcome outcome = Exec({"/no/such/program"}, "install it");
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().text,
@@ -27,7 +27,7 @@ TEST(ExecTest, SaysWhatCouldNotBeStartedAndWhatToDo) {
   EXPECT_EQ(Exec({"/dev/null/x"}, "").error().exit_code, kNotFound) << "not a folder";
 }
 
-TEST(ExecTest, WhatIsThereAndNoProgramIsAnotherCode) {
+TEST(ExecTest, AFileThatIsNotExecutableIs126) {
   for (const char* const path : {"/", "/dev/null"}) {
     const Outcome outcome = Exec({path}, "install it");
     ASSERT_FALSE(outcome);
@@ -36,7 +36,7 @@ TEST(ExecTest, WhatIsThereAndNoProgramIsAnotherCode) {
   }
 }
 
-TEST(ExecTest, KnowsWhereThisProgramLies) {
+TEST(ExecTest, FindsThePathOfThisProgram) {
   EXPECT_TRUE(std::filesystem::exists(ThisProgram("x")));
 }
 

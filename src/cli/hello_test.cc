@@ -20,7 +20,7 @@ TEST(HelloTest, ArrivesUnchanged) {
   EXPECT_EQ(HelloFrom(FromText(text)), Example());
 }
 
-TEST(HelloTest, WithoutOneOfItsFieldsItIsNone) {
+TEST(HelloTest, AMissingFieldIsInvalid) {
   for (const char* const field : {"qps", "address", "key", "bytes"}) {
     auto json = ToJson(Example());
     json.erase(field);
@@ -33,7 +33,7 @@ TEST(HelloTest, WithoutOneOfItsFieldsItIsNone) {
   }
 }
 
-TEST(HelloTest, NumbersThatAreTooLargeAreNone) {
+TEST(HelloTest, NumbersThatAreTooLargeAreInvalid) {
   auto json = ToJson(Example());
   json["qps"][0]["qp"] = 0x100'0000U;
   EXPECT_EQ(HelloFrom(json), std::nullopt);

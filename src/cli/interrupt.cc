@@ -6,7 +6,7 @@
 namespace verbena::cli {
 namespace {
 
-// Global, because a signal handler can reach nothing else.
+// Global, because a signal handler has no other way to pass a value on.
 volatile std::sig_atomic_t g_interrupted = 0;
 
 void Note(int /*signal*/) { g_interrupted = 1; }

@@ -18,7 +18,7 @@ class InterruptTest : public testing::Test {
   }
 };
 
-TEST_F(InterruptTest, IsNotedOnceAndTheNextOneEndsTheProgram) {
+TEST_F(InterruptTest, TheFirstIsRecordedAndTheSecondEndsTheProgram) {
   for (const int signal : {SIGINT, SIGTERM}) {
     CatchInterrupts();
     EXPECT_FALSE(Interrupted());

@@ -8,13 +8,13 @@ namespace {
 
 const nlohmann::json kJson = {{"number", 7U}, {"flag", true}, {"text", "x"}, {"negative", -7}};
 
-TEST(JsonFieldsTest, FindsWhatIsThere) {
+TEST(JsonFieldsTest, ReadsNumbersFlagsAndTexts) {
   EXPECT_EQ(NumberAt(kJson, "number"), 7);
   EXPECT_TRUE(FlagAt(kJson, "flag"));
   EXPECT_EQ(TextAt(kJson, "text"), "x");
 }
 
-TEST(JsonFieldsTest, WhatIsMissingOrOfAnotherKindIsNothing) {
+TEST(JsonFieldsTest, AMissingFieldOrAnotherTypeIsEmpty) {
   for (const char* const name : {"absent", "flag", "text", "negative"}) {
     EXPECT_EQ(NumberAt(kJson, name), std::nullopt) << name;
   }

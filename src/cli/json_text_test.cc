@@ -16,12 +16,12 @@ TEST(JsonTextTest, LinesAreIndented) {
   EXPECT_EQ(ToLines(kJson), "{\n  \"list\": [\n    1,\n    2\n  ],\n  \"text\": \"a\\nb\"\n}");
 }
 
-TEST(JsonTextTest, BothWaysGiveTheSame) {
+TEST(JsonTextTest, BothFormsParseToTheSameValue) {
   EXPECT_EQ(FromText(ToLine(kJson)), kJson);
   EXPECT_EQ(FromText(ToLines(kJson)), kJson);
 }
 
-TEST(JsonTextTest, WhatIsNoJsonIsDiscarded) {
+TEST(JsonTextTest, InvalidJsonIsDiscarded) {
   for (const char* const text : {"", "{", "{\"a\":}", "hello", "{} x"}) {
     EXPECT_TRUE(FromText(text).is_discarded()) << text;
   }

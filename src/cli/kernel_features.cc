@@ -69,12 +69,12 @@ KernelFeature Buffer(const char* name, const char* key, const char* limit) {
 std::vector<KernelFeature> ProbeKernel() {
   return {
       {"UDP segmentation", HasSocketOption(UDP_SEGMENT),
-       "many packets in one system call; without it each packet passes through the kernel by "
+       "sends many packets in one system call; without it each packet passes through the kernel by "
        "itself"},
       {"UDP receive offload", HasSocketOption(UDP_GRO), "the same for received packets"},
-      {"IPv6", HasIpv6(), "without it the GIDs are those of IPv4"},
+      {"IPv6", HasIpv6(), "without it, all GIDs are IPv4 addresses"},
       {"page populate", HasPopulate(),
-       "pages are paged in in one call (Linux 5.14); without it they are touched one by one"},
+       "pages of a range are paged in by one call (Linux 5.14); without it, one by one"},
       {"userfaultfd", HasUserfaultfd(),
        "notices accesses to managed memory, and reports pages that a program gives up if "
        "Options::page_events is on; without it managed memory works by signals, more slowly"},

@@ -6,14 +6,14 @@
 namespace verbena::cli {
 namespace {
 
-TEST(LatenciesTest, OfNoneAreZero) {
+TEST(LatenciesTest, WithoutSamplesAllFiguresAreZero) {
   const Latencies none;
   EXPECT_EQ(none.count(), 0);
   EXPECT_EQ(none.MeanUs(), 0);
   EXPECT_EQ(none.WithinUs(0.5), 0);
 }
 
-TEST(LatenciesTest, AreSortedHoweverTheyCame) {
+TEST(LatenciesTest, QuantilesDoNotDependOnTheOrderOfSamples) {
   Latencies times;
   for (const int64_t us : {5, 1, 4, 2, 3}) times.Add(us * 1'000);
   EXPECT_EQ(times.WithinUs(0), 1);
@@ -24,7 +24,7 @@ TEST(LatenciesTest, AreSortedHoweverTheyCame) {
   EXPECT_EQ(times.WithinUs(0), 0);
 }
 
-TEST(LatenciesTest, SayTheSameAsJsonAndAsText) {
+TEST(LatenciesTest, JsonAndTextHaveTheSameFigures) {
   Latencies times;
   for (int64_t us = 1; us <= 1'000; ++us) times.Add(us * 1'000);
   EXPECT_EQ(times.ToJson()["p99"], 990);

@@ -20,7 +20,7 @@ TEST(PayloadTest, EveryWrongByteIsFound) {
   }
 }
 
-TEST(PayloadTest, SeedsDiffer) {
+TEST(PayloadTest, DifferentSeedsGiveDifferentBytes) {
   std::vector<std::byte> bytes(64);
   FillPayload(bytes, 1);
   EXPECT_TRUE(FindWrongByte(bytes, 2));

@@ -22,7 +22,7 @@ TEST(PeerOptionsTest, WithoutAHostItIsTheServer) {
   EXPECT_EQ(options.peer.port, kMeetingPort);
 }
 
-TEST(PeerOptionsTest, WithAHostOrByItselfItIsNot) {
+TEST(PeerOptionsTest, WithAHostOrSelfItIsTheClient) {
   PeerOptions client;
   ASSERT_TRUE(Parses("::1 --port 7 --json", client));
   EXPECT_FALSE(client.is_server());
@@ -34,7 +34,7 @@ TEST(PeerOptionsTest, WithAHostOrByItselfItIsNot) {
   EXPECT_FALSE(self.is_server());
 }
 
-TEST(PeerOptionsTest, BothAtOnceMakeNoSense) {
+TEST(PeerOptionsTest, RefusesAHostTogetherWithSelf) {
   PeerOptions options;
   EXPECT_FALSE(Parses("::1 --self", options));
   EXPECT_FALSE(Parses("--port 65536", options));

@@ -8,7 +8,7 @@
 namespace verbena::cli {
 namespace {
 
-TEST(PingCommandTest, TellsInWordsAndAsJson) {
+TEST(PingCommandTest, PrintsTextOrJson) {
   const CommandRun words = RunCommand(AddPingCommand, "ping --self -n 20 -s 100");
   ASSERT_TRUE(words.outcome) << words.outcome.error().text;
   EXPECT_NE(words.output.find("20 messages of 100 bytes"), std::string::npos) << words.output;
@@ -19,7 +19,7 @@ TEST(PingCommandTest, TellsInWordsAndAsJson) {
   EXPECT_GT(json["round_trip_us"]["p50"], 0);
 }
 
-TEST(PingCommandTest, WrongCommandLinesAreRefused) {
+TEST(PingCommandTest, RefusesUnknownOptionsAndNumbersOutOfRange) {
   for (const char* const line : {"ping --size -1", "ping --size 300000000", "ping --nonsense",
                                  "ping -n 0", "ping -n -1", "ping -p 70000", "ping -p -1"}) {
     EXPECT_FALSE(RunCommand(AddPingCommand, line).parsed) << line;

@@ -26,7 +26,7 @@ TEST(PingTest, EmptyMessagesComeBackToo) {
   EXPECT_EQ(latencies->count(), 5);
 }
 
-TEST(PingTest, EndsEarlyWithWhatItHas) {
+TEST(PingTest, AnInterruptEndsItWithTheResultsSoFar) {
   CatchInterrupts();
   std::thread user([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));

@@ -21,7 +21,7 @@ class PreloadTest : public testing::Test {
   }
 };
 
-TEST_F(PreloadTest, AddsEachLibraryOnceBehindThoseThatAreThere) {
+TEST_F(PreloadTest, AppendsEachLibraryOnce) {
   setenv("LD_PRELOAD", "libm.so.6", 1);
   Preload("/a/one.so");
   Preload("/a/two.so");
@@ -30,7 +30,7 @@ TEST_F(PreloadTest, AddsEachLibraryOnceBehindThoseThatAreThere) {
   EXPECT_EQ(Variable("ASAN_OPTIONS"), "verify_asan_link_order=0");
 }
 
-TEST_F(PreloadTest, ALibraryInAFolderWithASpaceIsNamedOnly) {
+TEST_F(PreloadTest, ALibraryInAFolderWithASpaceIsAddedByNameOnly) {
   Preload("/a b/one.so");
   EXPECT_EQ(Variable("LD_PRELOAD"), "one.so");
 }

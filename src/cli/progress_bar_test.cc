@@ -5,13 +5,13 @@
 namespace verbena::cli {
 namespace {
 
-TEST(ProgressBarTest, IsAsLongAsTheWorkIsDone) {
+TEST(ProgressBarTest, IsFilledInProportionToTheWorkDone) {
   EXPECT_EQ(ProgressBar::Line("x", 0), "x [..............................] 0 %");
   EXPECT_EQ(ProgressBar::Line("x", 0.5), "x [###############...............] 50 %");
   EXPECT_EQ(ProgressBar::Line("x", 1), "x [##############################] 100 %");
 }
 
-TEST(ProgressBarTest, KeepsWithinItsBounds) {
+TEST(ProgressBarTest, ClampsFractionsOutsideZeroToOne) {
   EXPECT_EQ(ProgressBar::Line("x", -1), ProgressBar::Line("x", 0));
   EXPECT_EQ(ProgressBar::Line("x", 2), ProgressBar::Line("x", 1));
 }

@@ -23,7 +23,7 @@
 namespace verbena::cli {
 namespace {
 
-// A longer line does not come from a verbena program.
+// The limit of a line, so that a peer that is not verbena cannot fill the memory.
 constexpr size_t kLineMax = size_t{1} << 20;
 
 tl::unexpected<Error> PeerGone() {

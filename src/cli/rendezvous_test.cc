@@ -27,7 +27,7 @@ Pair MeetOn(const std::string& host) {
   return {std::move(*server), std::move(*client)};
 }
 
-TEST(RendezvousTest, BothEndsTellAndHearInOrder) {
+TEST(RendezvousTest, MessagesArriveInOrderInBothDirections) {
   Pair pair = MeetOn("127.0.0.1");
   EXPECT_FALSE(pair.server.HasNews());
   ASSERT_TRUE(pair.client.Tell({{"n", 1}}));
@@ -40,7 +40,7 @@ TEST(RendezvousTest, BothEndsTellAndHearInOrder) {
   EXPECT_EQ(pair.client.Hear()->at("text").get<std::string>().size(), 100'000);
 }
 
-TEST(RendezvousTest, TheWayIsThatOfTheConnection) {
+TEST(RendezvousTest, GidsAreTheAddressesOfTheConnection) {
   for (const std::string host : {"127.0.0.1", "::1"}) {
     const Pair pair = MeetOn(host);
     EXPECT_EQ(pair.client.peer_gid(), ParseGid(host));
@@ -50,7 +50,7 @@ TEST(RendezvousTest, TheWayIsThatOfTheConnection) {
   }
 }
 
-TEST(RendezvousTest, ThePeersEndIsNews) {
+TEST(RendezvousTest, AClosedConnectionIsNews) {
   Pair pair = MeetOn("127.0.0.1");
   { const JsonRendezvous gone = std::move(pair.client); }
   EXPECT_TRUE(pair.server.HasNews());
@@ -59,7 +59,7 @@ TEST(RendezvousTest, ThePeersEndIsNews) {
   EXPECT_NE(heard.error().text.find("closed the connection"), std::string::npos);
 }
 
-TEST(RendezvousTest, WhatIsNotJsonIsRefused) {
+TEST(RendezvousTest, RefusesLinesThatAreNotJsonObjects) {
   for (const std::string line : {"GET / HTTP/1.1\n", "[1, 2]\n", "{\"n\": \n"}) {
     std::array<int, 2> files{};
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, files.data()), 0);
@@ -87,7 +87,7 @@ TEST(RendezvousTest, ErrorsSayWhatToDo) {
   EXPECT_NE(none.error().text.find("start the server"), std::string::npos);
 }
 
-TEST(RendezvousTest, AListenerDoesNotWaitForEver) {
+TEST(RendezvousTest, AListenerWaitsOnlyForTheGivenTime) {
   const auto listener = Listener::Open(0);
   ASSERT_TRUE(listener);
   EXPECT_FALSE(listener->Accept(0.01));

@@ -18,7 +18,7 @@ TEST(Rsockets, SaysWhichLibraryIsMissing) {
   EXPECT_EQ(std::getenv("LD_PRELOAD"), nullptr);
 }
 
-// Not by a program: that would load librdmacm.so.1, which no program can do under a sanitizer.
+// Checks the variable only: a program would load librdmacm.so.1, which fails under a sanitizer.
 TEST(Rsockets, BothLibrariesArePreloaded) {
   const std::filesystem::path folder = ::testing::TempDir();
   std::ofstream(folder / "libverbena-sockets.so").flush();

@@ -124,7 +124,7 @@ ErrorOr<void> CheckStrictBudget(const Choices& choices) {
   return context ? ErrorOr<void>() : tl::unexpected(context.error());
 }
 
-// Likewise: without a broker the program would find a device that it cannot open.
+// For the same reason: without a broker the program finds a device that it cannot open.
 ErrorOr<void> CheckBroker(const Choices& choices) {
   if (choices.guest.empty()) return {};
   const char* const variable = std::getenv("VERBENA_BROKER");
@@ -191,18 +191,18 @@ std::string CheckBudget(const std::string& text) {
 
 std::string CheckGuestName(const std::string& text) {
   if (host::IsGuestName(text)) return "";
-  return "'" + text + "' is no name of a guest: 1 to 31 letters, digits, '.', '_' and '-'";
+  return "'" + text + "' is not a name of a guest: write 1 to 31 letters, digits, '.', '_' and '-'";
 }
 
 std::string CheckGuestSize(const std::string& text) {
   const auto bytes = ParseByteCount(text);
   if (!bytes) return "'" + text + "' is not a size: write 64M or 4G, for example";
-  return *bytes < host::kGuestMinimum ? "a guest has at least 64K" : "";
+  return *bytes < host::kGuestMinimum ? "the memory of a guest must be at least 64K" : "";
 }
 
 // Checked here, because otherwise the program goes on without a budget and warns too late.
 std::string CheckSwap(const std::string& path) {
-  if (path.empty()) return "is empty: name a directory such as /var/tmp";
+  if (path.empty()) return "the path is empty: name a directory such as /var/tmp";
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
     return path + " does not exist: name a directory, or an existing file";
@@ -215,7 +215,7 @@ std::string CheckSwap(const std::string& path) {
 // Checked here, because otherwise the program finds no device that it can open. %p becomes the id
 // of this process, which the program keeps after exec.
 std::string CheckTrace(std::string path) {
-  if (path.empty()) return "is empty: name a file such as packets.pcapng";
+  if (path.empty()) return "the path is empty: name a file such as packets.pcapng";
   if (const size_t at = path.find("%p"); at != std::string::npos) {
     path.replace(at, 2, std::to_string(getpid()));
   }
@@ -226,7 +226,7 @@ CommandOption AddCacheOptions(Command command, Choices& choices) {
   const CommandOption cache =
       command.AddFlag("--cache", choices.cache,
                       "keep memory registered after ibv_dereg_mr, for the next ibv_reg_mr of the "
-                      "same bytes; pays with --pin");
+                      "same bytes; saves time with --pin");
   command
       .AddOption("--cache-bytes", choices.cache_bytes,
                  "how much memory the cache keeps registered, 64M or 4G for example (4G)")
@@ -260,7 +260,7 @@ CommandOption AddGuestOptions(Command command, Choices& choices, const CommandOp
       .Needs(guest);
   command
       .AddOption("--guest-weight", choices.guest_weight,
-                 "its part of the memory when that is scarce, compared with other guests (100)")
+                 "its share of scarce memory, relative to the weights of other guests (100)")
       .Within(1, host::kWeightMax)
       .Needs(guest);
   command.AddOption("--broker", choices.broker, "the socket of the broker").Needs(guest);

@@ -42,7 +42,7 @@ TEST_F(RunCommandTest, TheProgramHasItsOwnArgumentsAndExitCode) {
               "no-such-option");
 }
 
-TEST_F(RunCommandTest, HandsItsOptionsOnInTheEnvironment) {
+TEST_F(RunCommandTest, PassesItsOptionsInTheEnvironment) {
   const auto environment = [](const std::string& options, const std::string& expected) {
     EXPECT_EXIT(static_cast<void>(RunRun("run " + options + " -- sh -c env>&2")),
                 testing::ExitedWithCode(0), expected)
@@ -88,7 +88,7 @@ TEST_F(RunDeviceFilesTest, TheProgramFindsTheDeviceInSysAndDev) {
   RunsWith("--device-files on", kGuid);
 }
 
-TEST_F(RunDeviceFilesTest, UnlessItIsNotWanted) {
+TEST_F(RunDeviceFilesTest, WithDeviceFilesOffTheProgramFindsNoDevice) {
   const bool has_real_one = std::filesystem::exists("/sys/class/infiniband");
   if (has_real_one) GTEST_SKIP() << "this machine has a device of its own";
   RunsWith("--device-files off", std::string("! ") + kGuid);
@@ -97,13 +97,13 @@ TEST_F(RunDeviceFilesTest, UnlessItIsNotWanted) {
   RunsWith("--device-files on", kGuid);
 }
 
-TEST_F(RunDeviceFilesTest, ThoseOfAnOuterRunAreHiddenAgain) {
+TEST_F(RunDeviceFilesTest, OffHidesTheFilesOfAnOuterRun) {
   setenv("VERBENA_DEVICE_TREE", "/tmp", 1);
   EXPECT_EXIT(static_cast<void>(RunRun("run --device-files off -- printenv VERBENA_DEVICE_TREE")),
               testing::ExitedWithCode(1), "");
 }
 
-TEST_F(RunDeviceFilesTest, IsAddedToWhatIsPreloadedAlready) {
+TEST_F(RunDeviceFilesTest, IsAppendedToLdPreload) {
   const auto environment = [](const std::string& expected) {
     EXPECT_EXIT(static_cast<void>(RunRun("run -- sh -c env>&2")), testing::ExitedWithCode(0),
                 expected);
@@ -113,19 +113,19 @@ TEST_F(RunDeviceFilesTest, IsAddedToWhatIsPreloadedAlready) {
   environment("LD_PRELOAD=libm.so.6:[^:]*/libverbena-files.so\n");
 }
 
-TEST_F(RunDeviceFilesTest, AProgramThatCannotHaveThemRunsAllTheSame) {
+TEST_F(RunDeviceFilesTest, AProgramRunsWithoutFilesThatCannotBeWritten) {
   setenv("XDG_RUNTIME_DIR", "/proc/self", 1);  // owned by this user, and not writable
   EXPECT_EXIT(static_cast<void>(RunRun("run -- ls --no-such-option")), testing::ExitedWithCode(2),
               "");
 }
 
-TEST_F(RunCommandTest, SaysWhichProgramIsNotThere) {
+TEST_F(RunCommandTest, AnErrorNamesTheProgramThatIsMissing) {
   const CommandRun run = RunRun("run -- no-such-program");
   ASSERT_FALSE(run.outcome);
   EXPECT_NE(run.outcome.error().text.find("no-such-program"), std::string::npos);
 }
 
-TEST(RunCommandOptionsTest, RefusesWhatTheLibraryDoesNotKnow) {
+TEST(RunCommandOptionsTest, RefusesValuesThatTheLibraryDoesNotKnow) {
   EXPECT_FALSE(RunRun("run --link-layer token-ring -- true").parsed);
   EXPECT_FALSE(RunRun("run --log loud -- true").parsed);
   EXPECT_FALSE(RunRun("run --device-files some -- true").parsed);
@@ -134,7 +134,7 @@ TEST(RunCommandOptionsTest, RefusesWhatTheLibraryDoesNotKnow) {
   EXPECT_FALSE(RunRun("run --memory-budget 1000K -- true").parsed) << "too small";
   EXPECT_FALSE(RunRun("run --memory-budget 1G --pin -- true").parsed);
   EXPECT_FALSE(RunRun("run --memory-budget 1G --swap /no/such/folder/x -- true").parsed);
-  EXPECT_FALSE(RunRun("run --swap /tmp -- true").parsed) << "for nothing";
+  EXPECT_FALSE(RunRun("run --swap /tmp -- true").parsed) << "without a budget";
 }
 
 TEST(RunCommandOptionsTest, RefusesFilesThatTheLibraryWouldNotWrite) {

@@ -15,15 +15,16 @@
 namespace verbena::cli {
 namespace {
 
-// How many polls of nothing there are between two looks at the client: a look is a system call.
-constexpr int kEmptyPollsPerLook = 10'000;
+// Empty polls between two checks of the rendezvous connection: a check is a system call.
+constexpr int kEmptyPollsPerCheck = 10'000;
 
-// Of messages that come back each has a place of its own; of others the bytes are not checked.
+// A message that is echoed has a buffer of its own until the echo is sent. All others share one,
+// since their bytes are not used.
 uint64_t SlotsOf(const ServerRequest& request) {
   return request.echo ? uint64_t{request.qps} * request.receives : 1;
 }
 
-// With room for what stands in front of a datagram.
+// With room for the GRH in front of a datagram.
 uint64_t SlotBytes(const ServerRequest& request) { return request.message + kGrhBytes; }
 
 EndpointSpec SpecFor(const ServerRequest& request) {
@@ -101,16 +102,16 @@ ErrorOr<void> Server::PollUntilLeft() {
       if (auto done = OnCompletion(one); !done) return done;
     }
     idle = *count > 0 ? 0 : idle + 1;
-    if (idle < kEmptyPollsPerLook) continue;
+    if (idle < kEmptyPollsPerCheck) continue;
     if (client_->HasNews()) break;
     idle = 0;
   }
   return {};
 }
 
-// A receive is renewed when its bytes have been sent back, or at once.
+// Reposts the receive request when the echo of its message is sent, or at once without echo.
 ErrorOr<void> Server::OnCompletion(const Completion& completion) {
-  // The client left before its last message was acknowledged, which is its right.
+  // A client may close the connection before its last message is acknowledged.
   if (!completion.ok() && client_->HasNews()) return {};
   if (!completion.ok()) return tl::unexpected(InWords(completion));
   const uint64_t id = completion.id.value() & ~kReceiveFlag;

@@ -11,8 +11,8 @@
 
 namespace verbena::cli {
 
-// The end that waits: receives what a client sends, echoes it if requested, and lets the client
-// access its memory. Lives for one client, and serves in the calling thread.
+// The passive end: receives messages of a client, echoes them if requested, and lets the client
+// access its memory. Serves one client, in the calling thread.
 class Server {
  public:
   // Receives the client's request, opens an endpoint for it and answers.

@@ -28,7 +28,7 @@ struct ServerRequest {
 
 [[nodiscard]] nlohmann::json ToJson(const ServerRequest& request);
 
-// nullopt if `json` is no request, or asks for more than a server grants.
+// nullopt if `json` is not a valid request, or exceeds a limit of the server.
 [[nodiscard]] std::optional<ServerRequest> ServerRequestFrom(const nlohmann::json& json);
 
 }  // namespace verbena::cli

@@ -11,7 +11,7 @@ namespace verbena::cli {
 namespace {
 
 // The server's result for a client that sends this message and leaves.
-ErrorOr<void> ServeOneThatSays(const nlohmann::json& message) {
+ErrorOr<void> ServeClientThatSends(const nlohmann::json& message) {
   auto listener = Listener::Open(0);
   EXPECT_TRUE(listener);
   {
@@ -21,13 +21,13 @@ ErrorOr<void> ServeOneThatSays(const nlohmann::json& message) {
   return ServeClients(*listener, true);
 }
 
-TEST(ServerTest, AClientThatMakesNoSenseIsRefused) {
+TEST(ServerTest, RefusesAnInvalidRequest) {
   for (const nlohmann::json& message :
        {nlohmann::json{{"x", 1}}, nlohmann::json{{"request", 7}, {"hello", "y"}},
         nlohmann::json{{"request", ToJson(ServerRequest{})}}}) {
-    const auto served = ServeOneThatSays(message);
+    const auto served = ServeClientThatSends(message);
     ASSERT_FALSE(served);
-    EXPECT_NE(served.error().text.find("no sense"), std::string::npos) << served.error().text;
+    EXPECT_NE(served.error().text.find("is invalid"), std::string::npos) << served.error().text;
   }
 }
 
@@ -37,7 +37,7 @@ TEST(ServerTest, AClientThatLeavesAtOnceIsServed) {
   const nlohmann::json hello = ToJson((*peer)->SayHello(*ParseGid("127.0.0.1")));
   for (const bool sleeps : {false, true}) {
     const ServerRequest request{.sleeps = sleeps};
-    const auto served = ServeOneThatSays({{"request", ToJson(request)}, {"hello", hello}});
+    const auto served = ServeClientThatSends({{"request", ToJson(request)}, {"hello", hello}});
     EXPECT_TRUE(served) << served.error().text;
   }
 }

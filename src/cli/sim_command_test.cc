@@ -15,13 +15,13 @@ CommandRun RunSim(const std::filesystem::path& simulator, const std::string& lin
       [&](Command root, Outcome& outcome) { AddSimCommand(root, simulator, outcome); }, line);
 }
 
-TEST(SimCommandTest, SaysWhatIsMissing) {
+TEST(SimCommandTest, WithoutTheSimulatorTheErrorSaysHowToBuildIt) {
   const CommandRun run = RunSim("/nowhere/verbena-sim", "sim --seed 1");
   ASSERT_FALSE(run.outcome);
   EXPECT_NE(run.outcome.error().text.find("/nowhere/verbena-sim"), std::string::npos);
 }
 
-TEST(SimCommandTest, BecomesTheSimulatorWithAllArguments) {
+TEST(SimCommandTest, ExecutesTheSimulatorWithAllArguments) {
   const auto simulator = std::filesystem::path(testing::TempDir()) / "sim_command_test.sh";
   std::ofstream(simulator) << "#!/bin/sh\necho \"got $*\" >&2\nexit 3\n";
   std::filesystem::permissions(simulator, std::filesystem::perms::owner_all);

@@ -3,7 +3,7 @@
 namespace verbena::cli {
 
 // Opens /dev/null, read-only, for each of the descriptors 0 to 2 that is closed; exec closes it
-// again. Otherwise the next socket gets the number, and output that is printed goes to the socket.
+// again. Otherwise the next socket gets the number, and printed output goes to the socket.
 void OpenStandardFiles();
 
 // Whether all output is written; if not, prints why on standard error.

@@ -24,7 +24,7 @@ TEST(StandardFilesDeathTest, OutputThatIsWrittenIsNoError) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST(StandardFilesDeathTest, AFullDiskIsSaid) {
+TEST(StandardFilesDeathTest, AFullDiskIsReported) {
   EXPECT_EXIT(
       {
         std::fflush(stdout);
@@ -35,7 +35,7 @@ TEST(StandardFilesDeathTest, AFullDiskIsSaid) {
       testing::ExitedWithCode(1), "cannot write to standard output: No space left on device");
 }
 
-TEST(StandardFilesDeathTest, WhatFailedEarlierIsNotForgotten) {
+TEST(StandardFilesDeathTest, AnEarlierFailureIsReported) {
   EXPECT_EXIT(
       {
         std::fflush(stdout);

@@ -5,7 +5,7 @@
 namespace verbena::cli {
 namespace {
 
-TEST(TextTest, IsPrintf) {
+TEST(TextTest, FormatsLikePrintf) {
   EXPECT_EQ(Text("%d of %s", 3, "four"), "3 of four");
   EXPECT_EQ(Text("%s", std::string(5'000, 'x').c_str()), std::string(5'000, 'x'));
 }

@@ -90,7 +90,7 @@ Settings Settings::FromEnvironment() {
           .trace = TraceVariable(),
           .strict = IsOn("VERBENA_STRICT"),
           .pin = pin,
-          // Memory that is unmapped and mapped anew has to be pinned anew.
+          // Memory that is unmapped and mapped again has to be pinned again.
           .page_events = IsOn("VERBENA_PAGE_EVENTS") || (pin && cache_bytes > 0),
           .windows_only = IsOn("VERBENA_WINDOWS_ONLY"),
           .memory_budget = budget,

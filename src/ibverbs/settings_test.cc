@@ -88,7 +88,7 @@ TEST_F(SettingsTest, ACacheHasASize) {
   EXPECT_EQ(Settings::FromEnvironment().cache_bytes, uint64_t{4} << 30);
   EXPECT_FALSE(Settings::FromEnvironment().page_events);
   setenv("VERBENA_PIN", "1", 1);
-  EXPECT_TRUE(Settings::FromEnvironment().page_events) << "to pin anew what is mapped anew";
+  EXPECT_TRUE(Settings::FromEnvironment().page_events) << "pins memory again that is mapped again";
   setenv("VERBENA_CACHE", "64M", 1);
   EXPECT_EQ(Settings::FromEnvironment().cache_bytes, 64U << 20);
   unsetenv("VERBENA_PIN");

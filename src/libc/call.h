@@ -6,9 +6,8 @@
 
 namespace verbena::libc {
 
-// A function of the C library itself, whatever is preloaded in front of it; looked up at its first
-// call. Any thread. A function that waits is a point of cancellation, which a system call of our
-// own would not be.
+// A function of the C library, even if a preloaded library interposes it; looked up at the first
+// call. Any thread. Calls that wait are cancellation points, which raw system calls would not be.
 template <class Function>
 class Call {
  public:
@@ -23,7 +22,7 @@ class Call {
   Function* Get() {
     auto* found = found_.load(std::memory_order_relaxed);
     if (found != nullptr) return found;
-    // Every process has the C library: this counts one more user of it.
+    // The C library is always loaded, so this only increments its reference count.
     found = reinterpret_cast<Function*>(dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), name_));
     found_.store(found, std::memory_order_relaxed);
     return found;

@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
-// A program's own function of the C library's name, as a preloaded library has it.
+// Interposes a function of the C library, as a preloaded library does.
 extern "C" int dup(int) noexcept { return -7; }
 
 namespace verbena::libc {
 namespace {
 
-TEST(Call, ReachesTheCLibraryPastAFunctionOfItsName) {
+TEST(Call, ReachesTheCLibraryDespiteAnInterposedFunction) {
   static constinit Call<int(int)> call("dup");
   EXPECT_EQ(dup(STDERR_FILENO), -7);
   const int copy = call(STDERR_FILENO);

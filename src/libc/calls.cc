@@ -9,7 +9,7 @@
 
 #include "libc/call.h"
 
-// A hidden function of the C library's name: the linker binds the calls of the library to it.
+// A hidden function with the name of the C library's: the linker binds the library's calls to it.
 #define VERBENA_LIBC_CALL extern "C" __attribute__((visibility("hidden")))
 
 using verbena::libc::Call;
@@ -146,7 +146,7 @@ VERBENA_LIBC_CALL int close(int fd) {
   return call(fd);
 }
 
-// Every command takes one argument or none, at most as wide as a pointer.
+// Every command takes at most one argument, which is not wider than a pointer.
 VERBENA_LIBC_CALL int fcntl(int fd, int command, ...) {
   static constinit Call<int(int, int, ...)> call("fcntl");
   va_list arguments;

@@ -18,18 +18,18 @@
 
 namespace verbena::managed {
 
-// Memory that may be larger than its budget of memory. The program uses bytes() like any other; the
-// adapter asks for what it needs by Want and uses it through adapter_base(). What does not fit is
-// in a swap store, and comes back when it is touched.
+// Memory that can be larger than its budget. The program uses bytes() like any other memory; the
+// adapter requests bytes by PageIn and accesses them through adapter_base(). Granules beyond the
+// budget are in a swap store, and are paged in when they are touched.
 //
-// An access of the program to bytes that the store has lost (it could not be read, or was not what
-// was stored) raises SIGSEGV, and the adapter is refused; nothing else is lost with them. While the
-// store takes nothing more, what cannot be written stays in memory, and accesses that need memory
-// wait.
+// If the store cannot read a granule, or reads other bytes than were stored, an access of the
+// program to it raises SIGSEGV and a request of the adapter is refused. Other granules are not
+// affected. While the store is full, granules that cannot be written stay in memory, and accesses
+// that need memory wait.
 //
-// Any thread may call, except from the callbacks' thread where said. Has one thread of its own, the
-// pager, which must not be made to wait for a thread that touches bytes(); or none, if the options
-// say so (RunOnce).
+// Any thread may call, except where a function forbids the thread of the callbacks. That is the
+// pager, the arena's own thread, which must never wait for a thread that touches bytes(). With
+// has_thread false there is no such thread: see RunOnce.
 class Arena {
  public:
   // The callbacks may be called before this returns.
@@ -37,8 +37,8 @@ class Arena {
                                                             const ArenaCallbacks& callbacks);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
-  // Threads that wait for bytes get SIGSEGV; wants that are not answered are not answered any more.
-  // Not from a callback.
+  // Threads that wait for bytes get SIGSEGV, and pending requests get no answer. Not from a
+  // callback.
   ~Arena();
 
   // The size is rounded up to granules.
@@ -46,31 +46,31 @@ class Arena {
   [[nodiscard]] std::byte* adapter_base() const { return memory_->adapter_view(); }
   [[nodiscard]] PageShift granule() const { return memory_->granule(); }
 
-  // [first_byte, first_byte + length), at least a byte, are needed by the adapter. Ends with one
-  // on_ready, for all of it or its first part. Never waits; also from callbacks.
+  // Requests [first_byte, first_byte + length) for the adapter; length >= 1. Answered by one
+  // on_ready, for the whole range or its first part. Never waits. Callbacks may call it.
   void PageIn(uint64_t first_byte, uint64_t length, bool for_write, uint64_t ticket);
-  // The contents of the granules that lie in it whole are given up: zeros from now on.
+  // Granules that lie entirely in the range become zero.
   void Discard(uint64_t first_byte, uint64_t length);
-  // The memory of the granules that lie in it whole is given back, and their contents are in the
-  // store, until they are touched or wanted again. Ends with one on_swapped_out: with fewer bytes
-  // only if the store takes nothing.
+  // Granules that lie entirely in the range are written to the store and leave memory, until they
+  // are touched or requested again. Answered by one on_swapped_out, with fewer bytes only if the
+  // store cannot write.
   void SwapOut(uint64_t first_byte, uint64_t length, uint64_t ticket);
-  // Of an arena that adopts: the program's view replaces what is at its place, for all threads at
-  // once. False, and errno, if it cannot be done.
+  // For an arena that takes over memory: the program's view replaces that memory, atomically for
+  // all threads. Returns false, and sets errno, on failure.
   [[nodiscard]] bool PutInPlace() { return memory_->PutInPlace(); }
-  // The program sees nothing from now on, and its threads wait. For the adapter nothing changes. In
-  // effect before the next want is answered.
+  // Unmaps all granules from the program's view; threads that touch it wait. The adapter's view
+  // stays as it is. Takes effect before the next request is answered.
   void HoldProgram() { inbox_.Put({.kind = Request::Kind::kHoldProgram}); }
-  // Those threads look again: something else is in the place of the view.
+  // Wakes those threads, which retry the access: the view has been replaced by other memory.
   void LetProgramGo() { inbox_.Put({.kind = Request::Kind::kLetProgramGo}); }
   // Whether the program has unmapped the granule of this byte, or moved it away.
   [[nodiscard]] bool IsGone(uint64_t byte) const {
     return view_->IsGone(static_cast<uint32_t>(byte >> granule().value()));
   }
-  // One round of the pager: takes all that has come and does what follows from it, callbacks
-  // included. Never waits. REQUIRES: the options gave it no thread.
+  // One step of the pager: serves all pending requests, faults and transfers, and calls the
+  // callbacks. Never waits. REQUIRES: has_thread is false.
   void RunOnce();
-  // May be larger or smaller than before; takes effect soon.
+  // Takes effect in the next step of the pager.
   void SetBudget(uint64_t bytes);
 
   [[nodiscard]] ArenaReport report() const VERBENA_EXCLUDES(mutex_);
@@ -82,7 +82,7 @@ class Arena {
   [[nodiscard]] Residency residency(uint64_t byte) const {
     return executor_.residency(static_cast<uint32_t>(byte >> granule().value()));
   }
-  // The arena cut into so many parts of about the same size, for a picture. Looks at each granule.
+  // Counts of granules in `cells` parts of about the same size, for a diagram. Visits each granule.
   [[nodiscard]] std::vector<ResidencyCell> ResidencyMap(size_t cells) const;
 
  private:
@@ -100,7 +100,7 @@ class Arena {
   Arena(Parts parts, const ArenaOptions& options, const ArenaCallbacks& callbacks);
 
   void CheckRange(uint64_t first_byte, uint64_t length) const;
-  // What the pager was woken for. Whether transfers ended costs nothing to find out.
+  // Why the pager woke up. Ended transfers are not listed: each step asks the store for them.
   struct Awake {
     bool for_requests = false;
     bool for_faults = false;
@@ -112,7 +112,7 @@ class Arena {
   void Publish() VERBENA_EXCLUDES(mutex_);
   void Count(uint64_t resident);
 
-  // In the order in which they need each other: transfers of the store end before the memory goes.
+  // Destroyed in reverse order: transfers of the store end before the memory is unmapped.
   const std::unique_ptr<MemoryFile> memory_;
   const std::unique_ptr<CpuView> view_;
   const std::unique_ptr<SwapStore> store_;
@@ -120,8 +120,8 @@ class Arena {
   ResidentSum* const counted_in_;
   Executor executor_;
   Inbox inbox_;
-  std::vector<Request> requests_;  // of the pager's, as is...
-  uint64_t counted_ = 0;           // ...this
+  std::vector<Request> requests_;  // used by the pager thread only
+  uint64_t counted_ = 0;           // the same
   mutable Mutex mutex_;
   ArenaReport report_ VERBENA_GUARDED_BY(mutex_);
   std::thread thread_;

@@ -18,24 +18,24 @@
 
 namespace verbena::managed {
 
-// Bytes from the first one wanted that are there, at least one; or why there are none.
+// The number of resident bytes from the first requested one on, at least 1; or why there are none.
 using Answer = Result<uint64_t, paging::RequestError>;
 
-// What the adapter and the operator hear. All on the pager thread, which holds no lock meanwhile
-// and waits: they must not wait for a thread that touches the program's view, nor touch it.
+// Called on the pager thread, which holds no lock. A callback must not touch the program's view,
+// nor wait for a thread that does: that thread may be waiting for the pager.
 struct ArenaCallbacks {
-  // To Want. The bytes may be taken away again at once: who enters them into tables does it before
-  // this returns, so that `unmap_adapter` finds them there.
+  // The answer to PageIn. The bytes can be evicted as soon as this returns, so a callee that enters
+  // them into tables does it before, and `unmap_adapter` removes them again.
   std::function<void(uint64_t ticket, const Answer& answer)> on_ready;
-  // The adapter touches no byte of these, which are in its view, from when this returns until it
-  // wanted them again.
+  // Once this has returned, the adapter touches no byte of these ranges of its view until it has
+  // requested them again.
   std::function<void(std::span<const std::span<std::byte>> ranges)> unmap_adapter;
-  // To SwapOut: so many bytes from the first on have left memory. May be empty.
+  // The answer to SwapOut: how many bytes, from the first on, have left memory. May be empty.
   std::function<void(uint64_t ticket, uint64_t bytes)> on_swapped_out = {};
-  // The swap store is full, or fails, or does neither any more. May be empty.
+  // The swap store is full, or fails, or works again. May be empty.
   std::function<void(paging::StoreReport report)> on_store = {};
-  // The program has unmapped or moved away [first, last], addresses in the adapter's view, which is
-  // no use of from now on. Only of adopted memory. May be empty.
+  // The program has unmapped or moved memory that was taken over. [first, last] are its addresses
+  // in the adapter's view, which must not be used any longer. May be empty.
   std::function<void(const std::byte* first, const std::byte* last)> on_gone = {};
 };
 
@@ -57,8 +57,8 @@ class ResidentSum {
 
 struct ArenaOptions {
   uint64_t size = 0;
-  // Memory of the program that is to become the arena's, whole granules: the view is made aside,
-  // until Arena::PutInPlace. `size` and `view` are of no account then. See Takeover.
+  // Memory of the program that the arena takes over, in whole granules. The view is mapped
+  // elsewhere until Arena::PutInPlace; `size` and `view` are ignored. See Takeover.
   std::span<std::byte> takes_over = {};
   // Bytes in memory at a time. At least 16 granules.
   uint64_t budget = 0;
@@ -69,32 +69,32 @@ struct ArenaOptions {
   std::string swap = "/tmp";
   uint64_t swap_bytes_max = ~uint64_t{0};
   bool compress = true;
-  // How the pager is to behave; its budget is taken from the one above.
+  // The budget in here is replaced by the one above.
   paging::ResidentSetOptions paging = {};
-  // How long a thread of the program waits for room in a full swap file before its access is
+  // How long a thread of the program waits for room in a full swap file before its access raises
   // SIGSEGV. Longer than the limit of the adapter, because an access to memory cannot return an
   // error.
   Duration program_patience = Seconds(30);
-  // Where what is in memory is counted, too. May be nullptr; else it outlives the arena.
+  // A sum to which the resident bytes are added. Can be nullptr; otherwise it outlives the arena.
   ResidentSum* counted_in = nullptr;
-  // The clock that all times are of.
+  // The clock of the arena.
   std::function<Time()> now = {};
   // False: the arena has no pager thread, and its owner calls Arena::RunOnce, so that a simulation
   // decides when the pager runs.
   bool has_thread = true;
-  // Puts something between the store and its file. For tests.
+  // For tests: wraps the swap file, to inject delays and errors.
   std::function<std::unique_ptr<SwapFile>(std::unique_ptr<SwapFile>)> wrap_swap_file = {};
 };
 
-// Where a granule is, for pictures.
+// Where a granule is, for diagrams.
 enum class Residency : uint8_t {
-  kAbsent,  // all zero, and nowhere
+  kAbsent,  // all zero, and stored nowhere
   kInMemory,
   kSwapped,
-  kBroken,  // lost: the store did not give it back, or not as it was
+  kBroken,  // lost: the store could not read it, or read other bytes
 };
 
-// How many granules of a part of an arena are where.
+// Counts of granules in a part of an arena.
 struct ResidencyCell {
   uint32_t absent = 0;
   uint32_t in_memory = 0;
@@ -102,7 +102,7 @@ struct ResidencyCell {
   uint32_t broken = 0;
 };
 
-// The state of an arena at some moment of the last step of its pager.
+// The state of an arena during the last step of its pager.
 struct ArenaReport {
   uint64_t budget_bytes = 0;
   uint64_t granule_bytes = 0;

@@ -12,18 +12,19 @@
 
 namespace verbena::managed {
 
-// A thread of the program has touched what it does not see, or not so, and waits.
+// An access of the program to a granule that is not mapped, or a write to a read-only one. The
+// thread waits.
 struct CpuFault {
   uint32_t granule = 0;
   bool is_write = false;
 };
 
-// The program's view of managed memory, whose accesses can be caught and held up until the pager
-// has done what they need. Begins with nothing to be seen. A thread that waits goes on when Map or
-// Refuse was called for its granule, and faults again if that was not what it needs.
+// The program's view of managed memory. An access that faults is suspended until the pager has
+// served it. Initially nothing is mapped. A waiting thread retries when Map or Refuse is called for
+// its granule, and faults again if it needs other rights.
 //
-// One thread at a time, the pager's, which must never touch the view itself. The threads that
-// fault are the program's, any number of them.
+// Used by the pager thread alone, which must never touch the view itself. Any number of program
+// threads can fault.
 class CpuView {
  public:
   CpuView() = default;
@@ -31,31 +32,30 @@ class CpuView {
   CpuView& operator=(const CpuView&) = delete;
   virtual ~CpuView() = default;
 
-  // In effect when it returns. The contents stay.
+  // In effect when it returns. The contents of the granules are kept.
   virtual void Unmap(paging::Run run) = 0;
-  // Shows what is in memory, which must be there.
+  // REQUIRES: the granules are in memory.
   virtual void Map(paging::Run run, bool is_writable) = 0;
-  // Until Map or Unmap.
+  // Accesses raise SIGSEGV until Map or Unmap.
   virtual void Refuse(paging::Run run) = 0;
   // Threads that wait for these granules try again, and fault again if nothing has changed.
   virtual void Wake(paging::Run run) = 0;
 
-  // Returns how many faults it put in front of `faults`; never waits. The same may come twice, and
-  // one may be out of date: an answer by Map does no harm.
+  // Writes faults to the front of `faults` and returns how many; never waits. A fault can be
+  // returned twice, or be out of date; Map is harmless for both.
   [[nodiscard]] virtual size_t TakeFaults(std::span<CpuFault> faults) = 0;
   // Readable when there are faults to take.
   [[nodiscard]] virtual int fd() const = 0;
-  // There are faults, or granules gone, that fd() shows no more.
+  // Whether faults or unmapped granules have been read from fd() and not taken yet.
   [[nodiscard]] virtual bool has_heard() const { return false; }
 
-  // Granules that the program unmapped or moved away, with others between them perhaps: IsGone.
-  // Nothing is to be seen there any more, and nothing can be shown.
+  // A run that covers all granules which the program has unmapped or moved since the last call;
+  // IsGone tells which granules of the run these are. They cannot be mapped again.
   [[nodiscard]] virtual std::optional<paging::Run> TakeGone() { return std::nullopt; }
   // Any thread.
   [[nodiscard]] virtual bool IsGone(uint32_t /*granule*/) const { return false; }
 
-  // From now on every access raises SIGSEGV, those that wait included. Nothing else may be called
-  // afterwards.
+  // Makes every access raise SIGSEGV, also those that wait. The last call on this object.
   virtual void Stop() = 0;
 
   // How accesses are caught, in words for a report.
@@ -63,20 +63,20 @@ class CpuView {
 };
 
 enum class CpuViewKind : uint8_t {
-  kBest,  // userfaultfd if the system lets us have it, otherwise signals
+  kBest,  // userfaultfd if the system permits it, otherwise signals
   kUserfault,
   kSignal,
 };
 
-// Of `bytes`, which are mapped from a MemoryFile, begin at a multiple of the granule, and have not
+// REQUIRES: `bytes` are mapped from a MemoryFile, begin at a multiple of the granule, and have not
 // been touched.
 [[nodiscard]] ErrorOr<std::unique_ptr<CpuView>> MakeCpuView(CpuViewKind kind,
                                                             std::span<std::byte> bytes,
                                                             PageShift granule);
 
-// The smallest granule, `wished` or larger, with which protecting each granule in its own way needs
-// no more than half of the mappings that the system lets a process have. Only the SignalView needs
-// it: userfaultfd leaves the view one mapping. `budget` bounds what is in memory.
+// The smallest granule, `wished` or larger, with which different rights for each granule need at
+// most half of the mappings that a process can have. Only the SignalView needs it: with userfaultfd
+// the view stays one mapping. `budget` bounds the number of resident granules.
 [[nodiscard]] PageShift GranuleFor(uint64_t size, uint64_t budget, PageShift wished,
                                    uint64_t mappings_max);
 

@@ -9,7 +9,7 @@
 
 namespace verbena::managed {
 
-// What other threads want of the pager.
+// A request of another thread to the pager.
 struct Request {
   enum class Kind : uint8_t {
     kPageIn,
@@ -27,10 +27,10 @@ struct Request {
   uint64_t ticket = 0;      // kPageIn, kSwapOut
 };
 
-// Requests on their way to the pager thread, first come first, and the word to end.
+// Requests to the pager thread, in order of arrival, and the request to stop.
 //
-// Any thread puts in, and holds the lock for a moment. The pager takes all at once: it gives its
-// empty list for the full one, so that after a while neither side allocates.
+// Any thread can put a request; the lock is held briefly. The pager takes all at once by swapping
+// its empty list for the full one, so that neither side allocates once the lists have grown.
 class Inbox {
  public:
   [[nodiscard]] static ErrorOr<FileDescriptor> MakeSignal();
@@ -39,7 +39,7 @@ class Inbox {
   void Put(const Request& request) VERBENA_EXCLUDES(mutex_);
   void PutStop() VERBENA_EXCLUDES(mutex_);
 
-  // Replaces `requests`. False if it is time to end.
+  // Replaces `requests`. False if the pager must stop.
   [[nodiscard]] bool Take(std::vector<Request>& requests) VERBENA_EXCLUDES(mutex_);
   // Readable when there is something to take.
   [[nodiscard]] int fd() const { return signal_.get(); }

@@ -12,34 +12,34 @@
 
 namespace verbena::managed {
 
-// The memory itself: a file without a name and without a disk, mapped twice. The program's pointers
-// lead into one mapping, which a CpuView protects and unmaps; the adapter and the pager use the
-// other, which is always whole, so that they never fault on what the program may not see.
+// The memory of an arena: a memfd, mapped twice. The program uses one mapping, which a CpuView
+// protects and unmaps. The adapter and the pager use the other, which is always complete, so that
+// they do not fault on granules that are unmapped from the program's view.
 //
-// Memory is used from the first access to a page of either view on, until Drop gives it back. A
-// child of fork has neither view: it gets a clean fault where it would otherwise find zeros.
+// A page takes memory from the first access in either view until Drop frees it. A forked child has
+// neither view: an access there raises SIGSEGV instead of reading zeros.
 //
-// The program's view may be meant for addresses where the program has other memory now. Then it is
-// mapped aside until PutInPlace, and from then on it is not ours to unmap: see Takeover.
+// If the program has other memory at the address of its view (see Takeover), the view is mapped
+// elsewhere until PutInPlace. After that the destructor does not unmap it.
 //
-// Any thread may ask; the pager alone changes it.
+// Any thread can query it; only the pager changes it.
 class MemoryFile {
  public:
   // `size` is rounded up to granules; both views begin at a multiple of the granule.
   [[nodiscard]] static ErrorOr<std::unique_ptr<MemoryFile>> Make(uint64_t size, PageShift granule);
-  // With the program's view aside. `place` is whole granules.
+  // With the program's view mapped elsewhere until PutInPlace. `place` is whole granules.
   [[nodiscard]] static ErrorOr<std::unique_ptr<MemoryFile>> MakeAside(std::span<std::byte> place,
                                                                       PageShift granule);
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
   ~MemoryFile();
 
-  // Where the program sees it, or will.
+  // The program's view, at its final address.
   [[nodiscard]] std::span<std::byte> cpu_view() const { return {cpu_, size_}; }
-  // Where its view is as long as it is aside.
+  // The address of the program's view before PutInPlace.
   [[nodiscard]] std::span<std::byte> aside() const { return {aside_, size_}; }
-  // In one step, for all threads, in place of what is there. False, and errno, if it cannot be
-  // done.
+  // Moves the program's view to its final address, atomically for all threads. Returns false, and
+  // sets errno, on failure.
   [[nodiscard]] bool PutInPlace();
   [[nodiscard]] std::byte* adapter_view() const { return adapter_; }
   [[nodiscard]] PageShift granule() const { return granule_; }
@@ -47,16 +47,16 @@ class MemoryFile {
     return static_cast<uint32_t>(size_ >> granule_.value());
   }
 
-  // Where the pager and the adapter find these granules.
+  // These granules in the adapter's view.
   [[nodiscard]] std::span<std::byte> Contents(paging::Run run) const;
 
   void MakeZero(paging::Run run) const;
-  // The contents are gone, and both views show it: a read finds zeros.
+  // Frees the memory of the granules. Both views read zeros.
   void Drop(paging::Run run) const;
 
   // For a process that shares it.
   [[nodiscard]] int fd() const { return file_.get(); }
-  // How much memory it uses now.
+  // The memory in use.
   [[nodiscard]] uint64_t resident_bytes() const;
   [[nodiscard]] bool IsResident(uint32_t granule) const;
 

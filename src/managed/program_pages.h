@@ -11,36 +11,36 @@
 
 namespace verbena::managed {
 
-// The pages of a piece of the program's private memory, moved aside in one step, so that no byte is
-// written meanwhile. Their home stays mapped and empty, and threads that touch it wait, in system
-// calls, too, until something else was put there and Wake was called. They are the same mappings
-// with the same properties when they return.
+// Pages of the program's private memory, moved aside by one mremap, so that no thread writes to
+// them meanwhile. Their original addresses ("home") stay mapped without pages. Threads that touch
+// the home wait, also in system calls, until other memory is mapped there and Wake is called. Pages
+// that return have the same mapping attributes as before.
 //
-// Owned by an Takeover. One thread at a time, which must not touch the home.
+// Owned by a Takeover. One thread at a time, which must not touch the home.
 class ProgramPages {
  public:
-  // Fails with nothing changed. `home` is whole pages, of one mapping.
+  // A failure changes nothing. `home` is whole pages of one mapping.
   [[nodiscard]] static ErrorOr<std::unique_ptr<ProgramPages>> MoveAside(std::span<std::byte> home);
   ProgramPages(const ProgramPages&) = delete;
   ProgramPages& operator=(const ProgramPages&) = delete;
-  // What was not returned, lost or forgotten stays where it is: its owner is not known.
+  // Pages that are not returned, lost or forgotten stay mapped: the program may still need them.
   ~ProgramPages() = default;
 
-  // Where they are now; ours alone.
+  // The pages at their present address, which the program does not know.
   [[nodiscard]] std::span<std::byte> aside() const { return aside_; }
-  // Whether one of these was ever touched, as far as the system says; up to 64 pages.
+  // Whether any of these pages was ever touched, according to the page map; at most 64 pages.
   [[nodiscard]] bool HasAny(uint64_t offset, uint64_t length) const;
-  // Their memory is given back to the system: zeros from now on.
+  // Frees the memory of these pages, which become zero.
   void Empty(uint64_t offset, uint64_t length) const;
 
-  // These go home, in place of what is there; for all threads at once.
+  // Moves these pages home, atomically for all threads.
   void Return(uint64_t offset, uint64_t length) const;
-  // The contents of these are lost: a thread that touches them at home gets SIGSEGV.
+  // The contents of these are lost: an access at home raises SIGSEGV.
   void Lose(uint64_t offset, uint64_t length) const;
-  // The home of these is gone.
+  // The program has unmapped the home of these.
   void Forget(uint64_t offset, uint64_t length) const;
 
-  // Threads that wait at home look again.
+  // Threads that wait at home retry the access.
   void Wake() const;
 
  private:
@@ -49,7 +49,7 @@ class ProgramPages {
   const UffdSource source_;
   const std::span<std::byte> home_;
   const std::span<std::byte> aside_;
-  const FileDescriptor page_map_;  // what the system knows of each page
+  const FileDescriptor page_map_;  // /proc/self/pagemap
 };
 
 }  // namespace verbena::managed

@@ -13,14 +13,14 @@
 
 namespace verbena::managed {
 
-// Bytes that go between one place of the file and several of memory.
+// A read or write of consecutive bytes of the file, scattered in memory.
 struct Transfer {
   // Of the parts of one transfer.
   static constexpr size_t kPartsMax = 32;
 
   bool is_write = false;
   uint64_t offset = 0;
-  std::span<const iovec> parts;  // stay where they are until the end, as does what they point at
+  std::span<const iovec> parts;  // valid until the transfer ends, as are the buffers
   uint64_t token = 0;
 };
 
@@ -29,10 +29,10 @@ struct TransferEnd {
   int64_t result = 0;  // bytes moved, or an errno, negative
 };
 
-// The swap store's one door to the system: a file that is read and written without waiting. Tests
-// put a slow, failing, full or lying one in its place.
+// All system calls of the swap store: a file that is read and written asynchronously. Tests replace
+// it by one that is slow, full, fails, or returns wrong bytes.
 //
-// Owned by the store. One thread at a time. Destruction waits for what is under way.
+// Owned by the store. One thread at a time. The destructor waits for outstanding transfers.
 class SwapFile {
  public:
   SwapFile() = default;
@@ -40,35 +40,36 @@ class SwapFile {
   SwapFile& operator=(const SwapFile&) = delete;
   virtual ~SwapFile() = default;
 
-  // False when as many are under way as there may be; Reap helps.
+  // False if the maximum number of transfers is outstanding; Reap makes room.
   [[nodiscard]] virtual bool Start(const Transfer& transfer) = 0;
-  // Those started may wait for each other until this is called.
+  // Started transfers may not reach the system before this is called.
   virtual void Kick() = 0;
-  // Never waits. Returns how many ends it put in front of `ends`.
+  // Writes ended transfers to the front of `ends` and returns how many. Never waits.
   [[nodiscard]] virtual size_t Reap(std::span<TransferEnd> ends) = 0;
   // Readable when Reap has something to return.
   [[nodiscard]] virtual int fd() const = 0;
 
-  // Makes room on the disk for [from, to). 0, or an errno.
+  // Allocates disk space for [from, to). Returns 0 or an errno.
   [[nodiscard]] virtual int Reserve(uint64_t from, uint64_t to) = 0;
 
-  // A word for reports.
+  // The method in words, for reports.
   [[nodiscard]] virtual const char* method() const = 0;
 };
 
-// An open file that is ours alone and empty. `path` names a directory, and the file will have no
-// name there; or a file (see base/own_file.h), which is emptied, unless another process uses it for
-// the same. One that is not there is not made: it may be a mistyped directory.
+// Opens an empty file for the use of this process alone. `path` names a directory, in which the
+// file has no name; or an existing file (see base/own_file.h), which is truncated, unless another
+// process uses it as a swap file. A missing file is not created: the path can be a mistyped
+// directory.
 [[nodiscard]] ErrorOr<FileDescriptor> OpenSwap(const std::string& path);
 
-// Bytes that a swap file at `path` can get, as far as the system says.
+// Bytes available for a swap file at `path`, according to the system.
 [[nodiscard]] uint64_t RoomAt(const std::string& path);
 
-// By fallocate, so that writing cannot fail for want of room; where the file system cannot do
-// that, the file gets longer and has holes. EFBIG beyond what files may have (ulimit -f).
+// Uses fallocate, so that writes cannot fail for lack of disk space; where the file system does not
+// support it, the file is extended with holes. EFBIG beyond the limit of file sizes (ulimit -f).
 [[nodiscard]] int ReserveIn(int fd, uint64_t from, uint64_t to);
 
-// On io_uring if the system lets us have one (sandboxes often do not), otherwise on a thread.
+// Uses io_uring if the system permits it (sandboxes often do not), otherwise a thread.
 [[nodiscard]] ErrorOr<std::unique_ptr<SwapFile>> MakeSwapFile(const std::string& path,
                                                               uint32_t under_way_max);
 

@@ -16,34 +16,35 @@ namespace verbena::managed {
 
 class ProgramPages;
 
-// Memory that the program got by itself, and that is an arena's for a while, at the same addresses.
-// The program need not know: its threads may read and write it all the time, and no byte is lost.
+// Turns memory that the program has allocated into an arena, at the same addresses, and back. The
+// program does not notice: its threads can read and write it at any time, and no byte is lost.
 //
-//   Prepare   an arena whose view is aside
-//   Take      the pages are moved aside in one step, threads that touch them wait; their contents
-//             go into the arena, a piece at a time; the view takes their place in one step
-//   GiveBack  the view shows nothing, threads wait; contents come back into the pages; these take
-//             the place of the view in one step
+//   Prepare   makes an arena whose view is mapped elsewhere
+//   Take      moves the pages aside by one mremap, so that threads which touch them wait; copies
+//   them
+//             to the arena piece by piece; moves the view to their address by one mremap
+//   GiveBack  unmaps the granules of the view, so that threads wait; copies the contents back into
+//             the pages; moves these to the address of the view
 //
-// While it is taken the program may unmap parts of it: these are gone, and never touched again.
+// Meanwhile the program can unmap parts of the memory, which are never touched again.
 //
 // Thread rule: one thread at a time, not the pager's, and none that touches the memory.
 class Takeover {
  public:
-  // `options.adopts` says which memory, in pages of 4 KiB: TakeoverPages.
+  // `options.takes_over` is the memory, in whole pages of 4 KiB: see TakeoverPages.
   [[nodiscard]] static ErrorOr<std::unique_ptr<Takeover>> Prepare(const ArenaOptions& options,
                                                                   const ArenaCallbacks& callbacks);
   Takeover(const Takeover&) = delete;
   Takeover& operator=(const Takeover&) = delete;
-  // Gives back what is taken.
+  // Gives the memory back if it is taken.
   ~Takeover();
 
   [[nodiscard]] Arena& arena() const { return *arena_; }
 
-  // Fails with the memory as it was; another try needs another takeover.
+  // A failure leaves the memory unchanged; a retry needs a new Takeover.
   [[nodiscard]] ErrorOr<void> Take();
-  // Returns how many bytes the swap store has lost: touching these at home is SIGSEGV from now on.
-  // The arena is there, and of no use any more.
+  // Returns how many bytes the swap store has lost; touching these raises SIGSEGV. The arena still
+  // exists, but must not be used.
   uint64_t GiveBack();
 
  private:

@@ -11,19 +11,19 @@
 
 namespace verbena::managed {
 
-// A userfaultfd, by the first of the three doors that is open: /dev/userfaultfd, the system call,
+// A userfaultfd, by the first permitted of three methods: /dev/userfaultfd, the system call,
 // the system call for user mode only. Through the first two, system calls that touch absent memory
 // wait like any access. Through the third, which is what ordinary users get on most systems, only
 // the program's own instructions wait, and a system call gets EFAULT.
 struct UffdSource {
-  FileDescriptor file;  // not open if no door is, and errno says why
+  FileDescriptor file;  // not open if no method is permitted; see errno
   const char* method = "";
   bool serves_system_calls = false;
 
   [[nodiscard]] static UffdSource Open();
 };
 
-// One that serves system calls, too, or how the operator can open such a door.
+// One that serves system calls, too, or how the operator can permit one.
 [[nodiscard]] ErrorOr<UffdSource> OpenForSystemCalls();
 
 [[nodiscard]] inline uffdio_range RangeOf(std::span<const std::byte> bytes) {

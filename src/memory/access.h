@@ -12,8 +12,8 @@ namespace verbena::memory {
 using PdId = StrongId<struct PdIdTag, uint32_t>;
 using ConsumerId = StrongId<struct ConsumerIdTag, uint32_t>;
 
-// What the owner of memory must itself be able to do there before it may grant `rights` on it: no
-// owner grants more than it has. (IBA 10.6.3: remote write and atomics need local write.)
+// The rights that the owner of memory needs itself to grant `rights`: no owner grants more than it
+// has. (IBA 10.6.3: remote write and atomics need local write.)
 constexpr Access NeededToGrant(Access rights) {
   Access needed;
   if (rights.HasAny(Access::kRemoteRead)) needed = needed | Access::kLocalRead;
@@ -23,7 +23,7 @@ constexpr Access NeededToGrant(Access rights) {
   return needed;
 }
 
-// Something that wants to touch bytes.
+// The kind of an access.
 enum class AccessKind : uint8_t {
   kLocalRead,     // gather list of a send or write
   kLocalWrite,    // scatter list of a receive; arriving read response
@@ -31,11 +31,11 @@ enum class AccessKind : uint8_t {
   kRemoteRead,    // RDMA read
   kRemoteWrite,   // RDMA write
   kRemoteAtomic,  // compare-and-swap, fetch-and-add: 8 aligned bytes
-  kTaskSend,      // iSCSI R2T: the target asks for data of a task
+  kTaskSend,      // iSCSI R2T: the target requests data of a task
   kTaskReceive,   // iSCSI Data-In: the target delivers data of a task
 };
 
-// Who asks: each origin goes by its own kind of entry.
+// The origin of an access. Each origin uses its own kind of entry.
 enum class Origin : uint8_t { kLocal, kRemote, kTask };
 
 struct AccessTraits {
@@ -65,7 +65,7 @@ constexpr AccessTraits TraitsOf(AccessKind access) {
   return internal::kAccessTraits[static_cast<size_t>(access)];
 }
 
-// The queue pair on whose behalf memory is touched.
+// The queue pair that accesses memory.
 struct Accessor {
   PdId pd;
   QpNumber qp;

@@ -13,7 +13,7 @@ constexpr AccessKind kAccesses[] = {AccessKind::kLocalRead,   AccessKind::kLocal
                                     AccessKind::kRemoteWrite, AccessKind::kRemoteAtomic,
                                     AccessKind::kTaskSend,    AccessKind::kTaskReceive};
 
-TEST(RightsTest, AreASet) {
+TEST(RightsTest, RightsAreASet) {
   const Access both = Access::kLocalRead | Access::kRemoteWrite;
   EXPECT_TRUE(both.Has(Access::kLocalRead));
   EXPECT_TRUE(both.Has(both));
@@ -24,12 +24,12 @@ TEST(RightsTest, AreASet) {
   EXPECT_EQ(Access::FromBits(both.bits()), both);
 }
 
-TEST(RightsTest, NoRightIsHeldByEveryone) {
+TEST(RightsTest, EverySetHasNoRight) {
   EXPECT_TRUE(Access().Has(Access::kNone));
   EXPECT_FALSE(Access::kAll.HasAny(Access::kNone));
 }
 
-TEST(RightsTest, TheSixRightsAreDifferentAndMakeAll) {
+TEST(RightsTest, TheSixRightsAreDistinctAndMakeAll) {
   const Access single[] = {Access::kLocalRead,   Access::kLocalWrite,   Access::kRemoteRead,
                            Access::kRemoteWrite, Access::kRemoteAtomic, Access::kWindowBind};
   Access all;
@@ -41,8 +41,8 @@ TEST(RightsTest, TheSixRightsAreDifferentAndMakeAll) {
   EXPECT_EQ(Access::kRemote, Access::kRemoteRead | Access::kRemoteWrite | Access::kRemoteAtomic);
 }
 
-// Over all 64 sets: remote read needs local read, remote write and atomics need local write, and
-// nothing else needs anything.
+// For all 64 sets: remote read needs local read, remote write and atomics need local write, and
+// other rights need none.
 TEST(RightsTest, AGrantNeedsTheSameLocalRight) {
   for (unsigned bits = 0; bits <= Access::kAll.bits(); ++bits) {
     const Access rights = Access::FromBits(static_cast<uint8_t>(bits));
@@ -55,7 +55,7 @@ TEST(RightsTest, AGrantNeedsTheSameLocalRight) {
   }
 }
 
-TEST(AccessTest, EveryAccessHasANameOfItsOwn) {
+TEST(AccessTest, EveryAccessHasADistinctName) {
   std::set<std::string> names;
   for (const AccessKind access : kAccesses) names.insert(NameOf(access));
   EXPECT_EQ(names.size(), std::size(kAccesses));
@@ -65,7 +65,7 @@ TEST(AccessTest, EveryAccessHasANameOfItsOwn) {
 TEST(AccessTest, LocalAccessNeedsLocalRights) {
   EXPECT_EQ(TraitsOf(AccessKind::kLocalRead).right, Access::kLocalRead);
   EXPECT_EQ(TraitsOf(AccessKind::kLocalWrite).right, Access::kLocalWrite);
-  // Binding has a check of its own: g.
+  // Binding has its own check: g.
   EXPECT_EQ(TraitsOf(AccessKind::kBind).right, Access::kNone);
   for (const AccessKind access :
        {AccessKind::kLocalRead, AccessKind::kLocalWrite, AccessKind::kBind}) {
@@ -91,7 +91,7 @@ TEST(AccessTest, TasksAreReadByR2tAndWrittenByDataIn) {
   EXPECT_EQ(TraitsOf(AccessKind::kTaskReceive).origin, Origin::kTask);
 }
 
-TEST(AccessTest, OnlyWhatChangesBytesWrites) {
+TEST(AccessTest, OnlyAccessesThatChangeBytesWrite) {
   for (const AccessKind access : kAccesses) {
     const bool writes = access == AccessKind::kLocalWrite || access == AccessKind::kRemoteWrite ||
                         access == AccessKind::kRemoteAtomic || access == AccessKind::kTaskReceive;

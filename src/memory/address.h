@@ -7,15 +7,15 @@
 
 namespace verbena::memory {
 
-// Five address spaces meet in this folder, and each has a type of its own, because every bug worth
-// having here is an address of one space used in another.
+// The five address spaces of this folder. Each has its own type, so that an address of one space
+// cannot be used in another by mistake.
 //
-//   key address        what a work request or packet carries beside a key: verbena/numbers.h
-//   effective address  what a process calls its memory; needs its segment table
-//   virtual address    what the operating system calls it; needs a page table
-//   physical address   what the page table yields: machine memory for the host, a guest's idea of
-//                      machine memory for a guest
-//   machine address    where the bytes are, as this process can reach them: the end of every path
+//   key address        the address next to a key in a work request or packet: verbena/numbers.h
+//   effective address  the address that a process uses; translated by its segment table
+//   virtual address    the address of the operating system; translated by a page table
+//   physical address   the result of the page table: machine memory for the host, guest-physical
+//                      memory for a guest
+//   machine address    the address of the bytes in this process: the result of all translations
 using EffectiveAddress = StrongId<struct EffectiveAddressTag, uint64_t>;
 using VirtualAddress = StrongId<struct VirtualAddressTag, uint64_t>;
 using PhysicalAddress = StrongId<struct PhysicalAddressTag, uint64_t>;

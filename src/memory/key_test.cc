@@ -14,7 +14,7 @@ TEST(KeyTest, IsIndexAndVariant) {
   EXPECT_EQ(key.variant(), KeyVariant(0x78));
 }
 
-TEST(KeyTest, TakesTheExtremesApart) {
+TEST(KeyTest, SplitsExtremeValues) {
   const Key highest(KeyIndex(kKeyIndexCount - 1), KeyVariant(0));
   EXPECT_EQ(highest.value(), 0xffffff00u);
   EXPECT_EQ(Key(UINT32_MAX).index(), KeyIndex(kKeyIndexCount - 1));
@@ -22,7 +22,7 @@ TEST(KeyTest, TakesTheExtremesApart) {
   EXPECT_EQ(Key(KeyIndex(1), KeyVariant(255)).value(), 0x1ffu);
 }
 
-TEST(KeyTest, TheDefaultIsNoKey) { EXPECT_EQ(Key().value(), 0u); }
+TEST(KeyTest, TheDefaultIsZero) { EXPECT_EQ(Key().value(), 0u); }
 
 TEST(KeyTest, KeysOfOneIndexDifferByVariant) {
   const KeyIndex index(7);

@@ -18,13 +18,13 @@
 
 namespace verbena::memory {
 
-// The tables of one adapter; start reading here. They say which accesses are granted and where the
-// bytes are:
+// The tables of one adapter; start reading here. They determine which accesses are granted and
+// where the bytes are:
 //
 //   consumers ◄── domains ◄── table (regions, windows, tasks) ──► translations ──► machine memory
 //       │                                                              ▲
 //       └──► guests (second stage) ────────────────────────────────────┘
-//   translator reads them all and changes none.
+//   The translator reads all of them and changes none.
 //
 // Pure: no socket, no clock, no thread, no system call. One thread at a time.
 class MemoryCore {
@@ -33,29 +33,29 @@ class MemoryCore {
   MemoryCore(const MemoryCore&) = delete;
   MemoryCore& operator=(const MemoryCore&) = delete;
 
-  // Local invalidate, or a peer's send with invalidate, of whatever the key names.
+  // Local invalidate, or a peer's send with invalidate, of the region or window of the key.
   Result<void, Refusal> Invalidate(Key key, Origin origin, const Accessor& who);
 
-  // These bytes of machine memory, or of a guest's physical memory, are gone: invalidates every
-  // entry of both stages that names a page of them (row E9). Returns how many were present. Must be
-  // called before the memory is used for anything else.
+  // Invalidates every entry of both stages that refers to a page of these bytes of machine memory,
+  // or of a guest's physical memory (row E9). Returns how many were present. Must be called before
+  // the memory is reused.
   uint64_t InvalidateMachine(MachineAddress first, MachineAddress last);
   uint64_t InvalidateGuestPhysical(GuestKey guest, PhysicalAddress first, PhysicalAddress last);
 
-  // It is no longer known whether these bytes are in memory, but they still belong to their owner:
-  // the entries become absent until they are requested again. Entries of page lists keep the
-  // address that their owner gave them. Returns how many were present.
+  // The bytes may not be resident, but still belong to their owner: the entries become absent until
+  // they are requested again. Entries of page lists keep the address that their owner gave them.
+  // Returns how many were present.
   uint64_t MarkMachineAbsent(MachineAddress first, MachineAddress last);
-  // For memory that can only be registered as one contiguous range, because its pages come and go:
-  // page lists that name it are refused until AllowInLists. Entries from before, which name what
-  // was at these addresses then, become absent.
+  // For memory whose pages are paged in and evicted, and that can only be registered as a
+  // contiguous range: page lists that contain it are refused until AllowInLists. Existing entries,
+  // which refer to earlier memory at these addresses, become absent.
   void ForbidInLists(MachineAddress first, MachineAddress last);
   void AllowInLists(MachineAddress first, MachineAddress last);
 
-  // Whether an entry may name a page of these bytes.
+  // Whether an entry may refer to a page of these bytes.
   bool IsNamed(MachineAddress first, MachineAddress last) const;
 
-  // An inverted page table that consumers of this adapter may use; lives as long as the core.
+  // An inverted page table for consumers of this adapter. Owned by the core.
   InvertedPageTable& MakeInvertedPageTable(PhysicalAddress base, uint32_t frame_count);
 
   // Sets the time. Key slots whose quarantine has ended become free.

@@ -26,7 +26,7 @@ class MemoryCoreTest : public MemoryFixture {
   }
 };
 
-// Row E9: wherever a page of machine memory is named, it is not any more.
+// Row E9: all references to a page of machine memory are removed.
 TEST_F(MemoryCoreTest, InvalidateMachineReachesRegionsPageTablesGuestsAndInvertedTables) {
   const RegionKeys linear = LinearRegion(kBase, 2 * kPage);
   const auto pages = Pages({kBase});
@@ -66,7 +66,7 @@ TEST_F(MemoryCoreTest, InvalidateMachineReachesRegionsPageTablesGuestsAndInverte
   EXPECT_EQ(core_.InvalidateMachine(kFirst, kLast), 0u);
 }
 
-TEST_F(MemoryCoreTest, PagesThatAreForgottenComeBackWhereTheyWere) {
+TEST_F(MemoryCoreTest, AbsentPagesOfAListKeepTheirAddress) {
   const RegionKeys linear = LinearRegion(kBase, 2 * kPage);
   const auto pages = Pages({kBase, kBase + kPage});
   const RegionSpec spec{
@@ -86,7 +86,7 @@ TEST_F(MemoryCoreTest, PagesThatAreForgottenComeBackWhereTheyWere) {
   ASSERT_NE(AsReady(back), nullptr);
   EXPECT_EQ(AsReady(back)->spans[0].address, first);
 
-  // One that is away goes with its memory, and with its region.
+  // An absent page with an address ends with its memory, and with its region.
   EXPECT_EQ(core_.MarkMachineAbsent(first, last), 1u);
   EXPECT_EQ(core_.InvalidateMachine(first, last), 0u);
   EXPECT_FALSE(Succeeds(core_.regions.MapPages(list, 0, 1, std::nullopt, false)));
@@ -115,7 +115,7 @@ TEST_F(MemoryCoreTest, InvalidateGuestPhysicalReachesThatGuestsFirstStageOnly) {
   EXPECT_TRUE(core_.guests.Find(guest)->pages->Find(1).present());
 }
 
-TEST_F(MemoryCoreTest, InvalidateFindsOutWhatTheKeyNames) {
+TEST_F(MemoryCoreTest, InvalidateServesRegionsAndWindows) {
   const RegionKeys region = LinearRegion(kBase, kPage);
   const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::k2B),
                                          {.region = region.local,
@@ -139,7 +139,7 @@ TEST_F(MemoryCoreTest, InvalidateFindsOutWhatTheKeyNames) {
   EXPECT_TRUE(FailsWith(core_.Invalidate(Key(1), Origin::kLocal, me_), Refusal::kNoSuchKey));
 }
 
-TEST_F(MemoryCoreTest, TimeBringsRetiredKeysBack) {
+TEST_F(MemoryCoreTest, RetiredKeysBecomeFreeAfterTheirQuarantine) {
   MemoryCore core(MemoryOptions{.key_slots_max = 2, .key_quarantine = Seconds(1)});
   const PdId pd = *core.domains.Allocate(*core.consumers.Open({}));
   const auto full = [&] { return !core.windows.Allocate(pd, WindowType::k1).has_value(); };
@@ -154,7 +154,7 @@ TEST_F(MemoryCoreTest, TimeBringsRetiredKeysBack) {
   EXPECT_TRUE(core.IsConsistent());
 }
 
-TEST_F(MemoryCoreTest, TheWholeTableCanBeTakenDown) {
+TEST_F(MemoryCoreTest, AllObjectsCanBeRemoved) {
   const RegionKeys region = LinearRegion(kBase, kPage);
   const ConsumerId owner = OwnerOf(pd_);
   EXPECT_TRUE(FailsWith(core_.domains.Deallocate(pd_), MemoryError::kInUse));
@@ -166,8 +166,8 @@ TEST_F(MemoryCoreTest, TheWholeTableCanBeTakenDown) {
   EXPECT_EQ(core_.table.live_count(), 0u);
 }
 
-// As when a program's memory went and something else was mapped there, with the region still on it.
-TEST_F(MemoryCoreTest, WhatIsKeptFromListsIsAbsentWhereverItWasNamed) {
+// As if other memory had been mapped at the addresses of a region.
+TEST_F(MemoryCoreTest, ForbiddenPagesAreAbsentInAllLists) {
   const RegionKeys linear = LinearRegion(0x10'0000, 2 * kPage);
   const auto pages = Pages({0x10'1000});
   const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = kLocal};
@@ -177,7 +177,7 @@ TEST_F(MemoryCoreTest, WhatIsKeptFromListsIsAbsentWhereverItWasNamed) {
   EXPECT_TRUE(IsReady(Translate(linear.local, 0x10'0000, kPage, AccessKind::kLocalRead)));
   EXPECT_NE(AsFault(Translate(linear.local, 0x10'1000, 1, AccessKind::kLocalRead)), nullptr);
   EXPECT_NE(AsFault(Translate(listed->local, 0, 1, AccessKind::kLocalRead)), nullptr);
-  // In one piece it can be asked for, as any other.
+  // As contiguous memory it can be mapped like any other.
   EXPECT_TRUE(Succeeds(core_.regions.MapPages(linear.local, 1, 1, std::nullopt, true)));
 }
 

@@ -29,21 +29,21 @@ const char* NameOf(MemoryError error) {
     case MemoryError::kOutOfRange:
       return "out of range";
     case MemoryError::kMisaligned:
-      return "not on a page border";
+      return "not at a page boundary";
     case MemoryError::kBadPageList:
-      return "the page list does not cover the length, or names memory that it may not";
+      return "the page list does not cover the length, or contains memory that no list may contain";
     case MemoryError::kRightsTooWide:
-      return "remote rights need the local ones";
+      return "remote write and atomics need local write, and remote read needs local read";
     case MemoryError::kNotAuthorized:
       return "the owner may not access this memory";
     case MemoryError::kNotPrivileged:
       return "only privileged consumers may do this";
     case MemoryError::kOverlap:
-      return "overlaps what is there";
+      return "the range overlaps an existing mapping";
     case MemoryError::kNotMapped:
-      return "nothing is mapped there";
+      return "nothing is mapped at this address";
     case MemoryError::kOwnedByTheSystem:
-      return "a shared page table is changed by its owner";
+      return "a shared page table can only be changed by its owner";
   }
   return "?";
 }

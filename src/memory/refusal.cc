@@ -23,13 +23,13 @@ const char* NameOf(Refusal refusal) {
     case Refusal::kStaleVariant:
       return "the key is stale";
     case Refusal::kOutOfRange:
-      return "the bytes lie outside";
+      return "the bytes lie outside of the region or window";
     case Refusal::kNoSegment:
       return "the owner has no memory there";
     case Refusal::kNoRight:
       return "the access is not granted";
     case Refusal::kOwnerHasNoRight:
-      return "the owner itself may not";
+      return "the owner itself may not access the memory";
     case Refusal::kNotBindable:
       return "windows may not be bound to the region";
     case Refusal::kWrongCommand:
@@ -45,9 +45,9 @@ const char* NameOf(Refusal refusal) {
     case Refusal::kTooManyPages:
       return "more pages than were reserved";
     case Refusal::kBadPageList:
-      return "the page list is malformed, or names memory that it may not";
+      return "the page list is malformed, or contains memory that no list may contain";
     case Refusal::kRightsTooWide:
-      return "the rights are wider than the grantor's";
+      return "the rights exceed those of the owner";
     case Refusal::kWraps:
       return "the range wraps around";
   }

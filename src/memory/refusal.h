@@ -4,17 +4,17 @@
 
 namespace verbena::memory {
 
-// Why the tables refused an access or a work request. One reason each, in the order in which the
-// checks are made: the source documents letter them a to g, and the first that fails is the answer.
+// The reason why the tables refuse an access or a work request, in the order of the checks, a to g.
+// The first check that fails determines the reason.
 enum class Refusal : uint8_t {
   // a: the entry is valid
   kNoSuchKey,       // no entry, a free one, or a retired one
-  kNotValid,        // reserved: never filled in, unbound, invalidated, or used up
+  kNotValid,        // reserved: not registered, unbound, invalidated, or spent
   kSwappedOut,      // the region is out; the key stays reserved
   kRegionNotValid,  // a window whose region is out
-  kGuestGone,       // the guest that owned the memory is no more
+  kGuestGone,       // the guest that owned the memory is destroyed
   // b: the entry is of the right kind
-  kWrongType,  // window used locally, region used remotely where that is switched off, ...
+  kWrongType,  // window used locally, region used remotely if that is disabled, ...
   // c: the entry belongs to the requester
   kWrongDomain,
   kWrongQp,
@@ -25,24 +25,24 @@ enum class Refusal : uint8_t {
   kNoSegment,  // inside the region, but the owner has no such memory
   // f: the kind of access is granted
   kNoRight,
-  kOwnerHasNoRight,  // granted, but the owner itself may not
+  kOwnerHasNoRight,  // granted, but the owner itself has no such right
   // g: windows may be bound to this region; the message fits the command of this iSCSI task
   kNotBindable,
   kWrongCommand,
 
-  // Beside the lettered checks: misuse of a work request.
+  // Without a letter: misuse of a work request.
   kMisaligned,      // atomic on an address that is not a multiple of 8
   kSameVariant,     // a new generation needs a new variant
-  kStillInUse,      // a key that must be invalidated first, or a region with windows on it
-  kNotInvalidable,  // kind of entry that no work request may invalidate
+  kStillInUse,      // a key that must be invalidated first, or a region with bound windows
+  kNotInvalidable,  // an entry that work requests may not invalidate
   kTooManyPages,    // more than was reserved
   kBadPageList,     // misaligned page, first byte beyond the first page, list too short, or memory
-                    // that no list may name
-  kRightsTooWide,   // asks for more than the granting owner has
-  kWraps,           // range runs past 2^64
+                    // that no list may contain
+  kRightsTooWide,   // more rights than the owner has
+  kWraps,           // the range extends beyond 2^64
 };
 
-// 'a' to 'g', or '-' for what is not one of the lettered checks.
+// 'a' to 'g', or '-' for a reason without a letter.
 constexpr char CheckOf(Refusal refusal) {
   switch (refusal) {
     case Refusal::kNoSuchKey:
@@ -80,6 +80,6 @@ constexpr char CheckOf(Refusal refusal) {
   return '-';
 }
 
-const char* NameOf(Refusal refusal);  // a sentence fragment: "the key's variant is stale"
+const char* NameOf(Refusal refusal);  // for example "the key is stale"
 
 }  // namespace verbena::memory

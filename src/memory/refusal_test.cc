@@ -37,20 +37,20 @@ static_assert(CheckOf(Refusal::kNotBindable) == 'g');
 static_assert(CheckOf(Refusal::kWrongCommand) == 'g');
 static_assert(CheckOf(Refusal::kMisaligned) == '-');
 
-TEST(RefusalTest, EveryLetterOfTheDocumentsIsUsed) {
+TEST(RefusalTest, EveryLetterIsUsed) {
   std::set<char> letters;
   for (unsigned i = 0; i <= kLast; ++i) letters.insert(CheckOf(static_cast<Refusal>(i)));
   EXPECT_EQ(std::string(letters.begin(), letters.end()), "-abcdefg");
 }
 
-TEST(RefusalTest, EveryRefusalHasANameOfItsOwn) {
+TEST(RefusalTest, EveryRefusalHasADistinctName) {
   std::set<std::string> names;
   for (unsigned i = 0; i <= kLast; ++i) names.insert(NameOf(static_cast<Refusal>(i)));
   EXPECT_EQ(names.size(), kLast + 1);
   EXPECT_EQ(names.count("?"), 0u);
 }
 
-TEST(RefusalTest, TheLastOneIsTheLast) {
+TEST(RefusalTest, TheLastValueIsKnown) {
   EXPECT_STREQ(NameOf(static_cast<Refusal>(kLast + 1)), "?");
 }
 

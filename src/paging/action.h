@@ -8,10 +8,10 @@
 
 namespace verbena::paging {
 
-// Names a want; chosen by who wants, and handed back.
+// Names a request. The requester chooses it, and the answer has it.
 using Ticket = StrongId<struct TicketTag, uint64_t>;
 
-// Granules side by side.
+// Consecutive granules.
 struct Run {
   uint32_t first = 0;
   uint32_t count = 1;
@@ -20,29 +20,29 @@ struct Run {
   friend constexpr bool operator==(const Run&, const Run&) = default;
 };
 
-// Who sees the memory: the program through its own pointers, and the adapter.
+// The two mappings of the memory: that of the program, and that of the adapter.
 enum class View : uint8_t { kCpu, kAdapter };
 enum class Need : uint8_t { kRead, kWrite };
 
-// What the executor has to do, in the order in which it is listed, and before the next input.
-// Only kWrite and kRead go on afterwards; they end with an input of their own for each granule.
+// What the executor has to do. It performs a list of actions in order, and before the next input.
+// Only kWrite and kRead continue in the background; they end with an input for each granule.
 enum class Verb : uint8_t {
-  kUnmap,       // `run` is no more to be seen in `view`, when this returns
-  kWrite,       // store the contents -> WriteDone each. Until then the memory stays where it is
-  kRead,        // memory for `run`, then the stored contents into it -> ReadDone each
-  kDrop,        // give the memory of `run` back
-  kMakeZero,    // memory for `run`, filled with zeros
-  kMap,         // show `run` in `view`, writable or not, whether it was shown before or not
-  kForget,      // the stored copies of `run` are stale, and their room is free
-  kReady,       // tell the owner of `ticket`: the first run.count granules that it wanted are there
-  kRefused,     // tell the owner of `ticket`: no, and `refusal` says why
-  kSwappedOut,  // tell the owner of `ticket`: run.count granules of its run are out of memory
-  kReport,      // tell the operator what has become of the store
+  kUnmap,       // unmap `run` in `view`, before this returns
+  kWrite,       // store the contents; ends with WriteDone for each. Keeps the memory until then
+  kRead,        // allocate memory for `run`, read the contents into it; ends with ReadDone for each
+  kDrop,        // free the memory of `run`
+  kMakeZero,    // allocate memory for `run`, filled with zeros
+  kMap,         // map `run` in `view`, writable or not; it may be mapped already
+  kForget,      // free the stored copies of `run`, which are stale
+  kReady,       // report to the owner of `ticket`: its first run.count granules are resident
+  kRefused,     // report to the owner of `ticket`: the request fails with `error`
+  kSwappedOut,  // report to the owner of `ticket`: run.count granules of its run are swapped out
+  kReport,      // report the state of the store to the operator
 };
 
 enum class RequestError : uint8_t {
   kBroken,  // the first granule has lost its contents
-  kLimit,   // the store takes nothing, and so there is no memory for it; or too many tickets
+  kLimit,   // no memory, because nothing can be written to the store; or too many tickets
 };
 
 enum class StoreReport : uint8_t { kFull, kFailing, kWell };
@@ -62,10 +62,10 @@ struct Action {
 // For traces and tests: "map 5+2 cpu writable".
 [[nodiscard]] std::string ToString(const Action& action);
 
-// Actions in order. What continues the last one is added to it, so that an executor that can do
-// many granules by one call sees runs. For the same reason a drop passes the reading before it:
-// they are of different granules, since what is being read is not dropped. A value type; keeps its
-// memory when cleared.
+// Actions in order. An action that continues the last one is merged with it, so that the executor
+// needs one call for many granules. For the same reason a drop is moved in front of a read before
+// it: their granules differ, because a granule that is being read is not dropped. A value type;
+// keeps its capacity when cleared.
 class ActionList {
  public:
   void Add(const Action& action) {

@@ -9,7 +9,7 @@ namespace verbena::paging {
 // Decides which granule to evict next: S3-FIFO (Yang and others, 2023). New granules pass through a
 // small queue, a tenth of memory. Those that are used meanwhile go on to the main queue, the others
 // are evicted; so a scan displaces a tenth of memory at most. A granule that comes back soon after
-// its eviction enters the main queue directly, because the small queue judged it too early. In the
+// its eviction enters the main queue directly, because the small queue evicted it too early. In the
 // main queue the oldest granule goes round once more for each use, three at most.
 //
 // S3-FIFO needs to know only that a granule was used, not when or in which order: the processor

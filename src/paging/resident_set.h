@@ -52,7 +52,7 @@ class ResidentSet {
   // Inputs.
 
   // A request for `run` in `view`. Ends with one kReady, for the whole run or its first part (at
-  // least one granule; the requester requests the rest anew), or with one kRefused. The requester
+  // least one granule; the requester requests the rest again), or with one kRefused. The requester
   // has found the granules absent, so they are mapped again even if the resident set has them as
   // mapped.
   void PageIn(Ticket ticket, Run run, Need need, View view, Time now);

@@ -5,8 +5,7 @@
 #include <string_view>
 
 // Which paths of a program belong to the device, and where their files are. Nothing here allocates
-// or needs a library, because it runs inside the path calls of programs that know nothing of
-// Verbena.
+// or needs a library, because it runs inside the path calls of arbitrary programs.
 
 namespace verbena::preload {
 

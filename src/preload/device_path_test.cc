@@ -8,7 +8,7 @@
 namespace verbena::preload {
 namespace {
 
-TEST(DevicePathTest, KnowsItsOwnFoldersAndWhatIsBelow) {
+TEST(DevicePathTest, FoldersOfTheDeviceAndAllFilesBelowAreRedirected) {
   for (const char* const path :
        {"/sys/class/infiniband", "/sys/class/infiniband/", "/sys/class/infiniband/verbena0/ports/1",
         "/sys/class/infiniband_verbs/uverbs0", "/sys/class/infiniband_mad/abi_version",
@@ -18,7 +18,7 @@ TEST(DevicePathTest, KnowsItsOwnFoldersAndWhatIsBelow) {
   }
 }
 
-TEST(DevicePathTest, LeavesAllOthersAlone) {
+TEST(DevicePathTest, OtherPathsAreNotRedirected) {
   for (const char* const path :
        {"", "/", "/sys", "/sys/class", "/sys/class/infinibandx", "/sys/class/infiniband_cm",
         "/sys/class/net", "/dev", "/dev/infinibanD/uverbs0", "/dev/null", "sys/class/infiniband",
@@ -29,7 +29,7 @@ TEST(DevicePathTest, LeavesAllOthersAlone) {
   EXPECT_EQ(Classify(nullptr), PathKind::kOther);
 }
 
-TEST(DevicePathTest, EveryPathOfOursIsACandidate) {
+TEST(DevicePathTest, EveryPathOfTheDeviceIsACandidate) {
   for (const std::string_view folder : kTreeFolders) {
     EXPECT_TRUE(IsCandidate(std::string(folder).c_str())) << folder;
     EXPECT_TRUE(IsCandidate(("/" + std::string(folder)).c_str())) << folder;
@@ -39,7 +39,7 @@ TEST(DevicePathTest, EveryPathOfOursIsACandidate) {
   EXPECT_FALSE(IsCandidate(nullptr));
 }
 
-TEST(DevicePathTest, KnowsTheDevice) {
+TEST(DevicePathTest, RecognizesTheCharacterDevice) {
   EXPECT_EQ(Classify("/dev/infiniband/uverbs0"), PathKind::kDevice);
   EXPECT_EQ(Classify("//dev//infiniband///uverbs0"), PathKind::kDevice);
   EXPECT_EQ(Classify("/dev/infiniband/uverbs00"), PathKind::kTree);
@@ -50,14 +50,14 @@ TEST(DevicePathTest, SlashesMayBeRepeated) {
   EXPECT_EQ(Classify("/sys/class//infiniband"), PathKind::kTree);
 }
 
-TEST(DevicePathTest, RewritesWhatFits) {
+TEST(DevicePathTest, RefusesARewrittenPathThatDoesNotFit) {
   std::array<char, 16> out{};
   EXPECT_TRUE(Rewrite("/dev/x", "/tmp/root", out));  // 15 characters and the terminator
   EXPECT_STREQ(out.data(), "/tmp/root/dev/x");
   EXPECT_FALSE(Rewrite("/dev/xy", "/tmp/root", out));
 }
 
-TEST(DevicePathTest, TakesTheRootOffAgain) {
+TEST(DevicePathTest, StripsTheRootFromAPath) {
   const auto stripped = [](std::string path) {
     StripRoot(path.data(), "/tmp/root");
     return std::string(path.c_str());

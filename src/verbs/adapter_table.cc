@@ -23,7 +23,7 @@ bool IsShareable(const Options& open, const Options& wanted) {
   return !wanted.dedicated_adapter && open == wanted;
 }
 
-// Logs the warnings of an adapter that ends which the program did not take.
+// Logs the warnings of an ending adapter that the program did not take.
 void LogWarnings(Adapter& adapter) noexcept try {
   for (const std::string& warning : adapter.TakeWarnings()) Log(LogLevel::kInfo, warning);
 } catch (const std::bad_alloc&) {
@@ -51,7 +51,7 @@ struct AdapterTable::Owner {
   AdapterTable& table;
   std::optional<Entries::iterator> entry;
   std::unique_ptr<Adapter> adapter;
-  std::unique_ptr<Guest> guest;  // nullptr: it is none
+  std::unique_ptr<Guest> guest;  // null if the process is not a guest
 };
 
 ErrorOr<AdapterTable*> AdapterTable::OfProcess() {
@@ -61,7 +61,7 @@ ErrorOr<AdapterTable*> AdapterTable::OfProcess() {
   auto guard = ForkGuard::Make();
   if (!guard) return Fail(guard.error());
   auto made = std::make_unique<AdapterTable>(std::move(*guard), table);
-  // If another thread was first, `table` points to the table that it made.
+  // If another thread was faster, `table` points to the table that it made.
   if (current.compare_exchange_strong(table, made.get())) table = made.release();
   return table;
 }
@@ -90,8 +90,8 @@ ErrorOr<std::shared_ptr<Adapter>> AdapterTable::Open(const Options& options) {
   return adapter;
 }
 
-// At most one entry matters: only one has a budget, so if `options` have one, too, an entry with
-// equal options is the same entry.
+// At most one entry is relevant: only one has a budget, so if `options` have a budget and equal an
+// entry, that is the entry with the budget.
 ErrorOr<std::shared_ptr<Adapter>> AdapterTable::FindOrEnter(const Options& options, Owner& owner) {
   const auto matters = [&](const Entry& entry) {
     return IsShareable(entry.options, options) || HaveTwoBudgets(entry.options, options);
@@ -102,9 +102,10 @@ ErrorOr<std::shared_ptr<Adapter>> AdapterTable::FindOrEnter(const Options& optio
     if (entry->adapter.expired()) {
       changed_.wait(lock);
     } else if (!IsShareable(entry->options, options)) {
-      return Fail(Error{ErrorCode::kInUse,
-                        "this process has a memory budget already, of a device that was opened "
-                        "with other options: open both with the same, or close that one"});
+      return Fail(
+          Error{ErrorCode::kInUse,
+                "this process already has a memory budget, of a device that was opened with "
+                "other options: open both with the same options, or close the other device"});
     } else if (auto adapter = entry->adapter.lock()) {
       return adapter;
     }
@@ -115,7 +116,7 @@ ErrorOr<std::shared_ptr<Adapter>> AdapterTable::FindOrEnter(const Options& optio
 
 void AdapterTable::End(Owner& owner) {
   if (guard_.is_child()) {
-    // A child has not its thread.
+    // The thread of the guest does not exist in a forked child.
     static_cast<void>(owner.guest.release());
     return;
   }
@@ -146,8 +147,8 @@ DeviceCounters AdapterTable::Query() {
       if (auto adapter = entry.adapter.lock()) open.push_back(std::move(adapter));
     }
   }
-  // Not under the lock: if all contexts of an adapter close meanwhile, the adapter ends here, and
-  // End takes the lock.
+  // Without the lock: if all contexts of an adapter close meanwhile, the adapter ends here, and End
+  // takes the lock.
   for (const auto& adapter : open) {
     if (const auto report = adapter->Query()) Add(sum, CountersOf(*report));
   }

@@ -12,8 +12,8 @@
 
 namespace verbena::verbs {
 
-// The adapters that this process has open. Contexts with equal options share one, so that a process
-// is one endpoint, however many of its libraries open the device.
+// The open adapters of this process. Contexts with equal options share one, so that a process uses
+// one endpoint even if several of its libraries open the device.
 //
 // An adapter ends with its last context, on the thread that closes that context. The table is not
 // locked in the meantime, because the end has to join threads. A thread that opens a context with
@@ -43,7 +43,7 @@ class AdapterTable {
  private:
   struct Entry {
     Options options;
-    std::weak_ptr<adapter::Adapter> adapter = {};  // expired: being opened, or about to end
+    std::weak_ptr<adapter::Adapter> adapter = {};  // expired while the adapter is opened or ends
   };
   using Entries = std::list<Entry>;
   struct Owner;
@@ -56,7 +56,7 @@ class AdapterTable {
   void End(Owner& owner);
 
   const adapter::ForkGuard guard_;
-  // In a child: keeps the table that it inherited reachable, for leak checkers.
+  // In a child: keeps the inherited table reachable, for leak checkers.
   [[maybe_unused]] AdapterTable* const of_parent_;
 
   std::mutex mutex_;

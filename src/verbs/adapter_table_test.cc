@@ -41,7 +41,7 @@ TEST_F(AdapterTableTest, EqualOptionsShareOneAdapter) {
   EXPECT_NE(Open(Traced()), a);
 }
 
-TEST_F(AdapterTableTest, ADedicatedOneIsNotShared) {
+TEST_F(AdapterTableTest, ADedicatedAdapterIsNotShared) {
   const auto shared = Open(SharedAdapterOptions());
   const auto a = Open(VerbsTestOptions());
   const auto b = Open(VerbsTestOptions());
@@ -50,7 +50,7 @@ TEST_F(AdapterTableTest, ADedicatedOneIsNotShared) {
   EXPECT_EQ(Open(SharedAdapterOptions()), shared);
 }
 
-TEST_F(AdapterTableTest, EndsWithItsLastShare) {
+TEST_F(AdapterTableTest, EndsWithItsLastContext) {
   Options strict = SharedAdapterOptions();
   strict.strict = true;
   auto a = Open(strict);
@@ -64,7 +64,7 @@ TEST_F(AdapterTableTest, EndsWithItsLastShare) {
   EXPECT_TRUE(table_.Open(strict).has_value());
 }
 
-TEST_F(AdapterTableTest, OneThatCannotBeOpenedLeavesNothing) {
+TEST_F(AdapterTableTest, AFailedOpenLeavesNoEntry) {
   Options options = SharedAdapterOptions();
   options.trace = "/nonexistent/trace";
   for (int i = 0; i < 2; ++i) {
@@ -82,12 +82,12 @@ TEST_F(AdapterTableTest, AProcessHasOneBudget) {
   Options dedicated = WithBudget(kBytes);
   dedicated.dedicated_adapter = true;
   EXPECT_EQ(table_.Open(dedicated).error().code, ErrorCode::kInUse);
-  EXPECT_TRUE(table_.Open(SharedAdapterOptions()).has_value()) << "one without is no second";
+  EXPECT_TRUE(table_.Open(SharedAdapterOptions()).has_value()) << "an adapter without a budget";
   budget.reset();
   EXPECT_TRUE(table_.Open(dedicated).has_value());
 }
 
-TEST_F(AdapterTableTest, CountsAnAdapterOnceHoweverManyShareItAlsoAfterItsEnd) {
+TEST_F(AdapterTableTest, CountsASharedAdapterOnceAlsoAfterItsEnd) {
   Options options = SharedAdapterOptions();
   options.events_max = 1;
   auto a = Open(options);
@@ -124,13 +124,13 @@ TEST_F(AdapterTableTest, AChildGetsATableAndAnAdapterOfItsOwn) {
   EXPECT_EQ(*parents->Open(SharedAdapterOptions()), open);
 }
 
-// Whatever the other threads of the parent have locked at the moment of the fork.
+// Other threads of the parent may hold the lock of the table at the moment of the fork.
 TEST_F(AdapterTableTest, AChildOpensWhileItsParentOpensAndCloses) {
   std::atomic<bool> stops = false;
   std::thread busy([&] {
     while (!stops) static_cast<void>((*AdapterTable::OfProcess())->Open(SharedAdapterOptions()));
   });
-  // A sanitizer's allocator may have been locked, too, which the child then waits for; that happens
+  // The allocator of a sanitizer may be locked, too, and then the child waits for it; that happens
   // once in a hundred times, while the table is locked nearly always.
   int hung = 0;
   for (int i = 0; i < 10; ++i) {
@@ -151,8 +151,8 @@ TEST_F(AdapterTableTest, AChildOpensWhileItsParentOpensAndCloses) {
   busy.join();
 }
 
-// Its copies may end while the lock of the parent's table is held by a thread that it has not got.
-TEST_F(AdapterTableTest, AChildThatEndsItsCopiesDoesNotWaitForItsParentsThreads) {
+// The lock of the parent's table may be held by a thread that does not exist in the child.
+TEST_F(AdapterTableTest, AChildThatEndsItsCopiesDoesNotWaitForTheLockOfItsParent) {
   AdapterTable* const parents = *AdapterTable::OfProcess();
   auto open = *parents->Open(SharedAdapterOptions());
   std::atomic<bool> stops = false;
@@ -175,9 +175,9 @@ TEST_F(AdapterTableTest, AChildThatEndsItsCopiesDoesNotWaitForItsParentsThreads)
   busy.join();
 }
 
-// In strict mode there is one port: a thread that met an adapter while it is opened or ends would
-// fail, or two of them would.
-TEST(AdapterTableThreads, OpenAndCloseAtOnce) {
+// In strict mode there is one port: if a thread did not wait for an adapter that is being opened or
+// ends, its own open would fail.
+TEST(AdapterTableThreads, OpenAndCloseConcurrently) {
   AdapterTable table{*adapter::ForkGuard::Make(), nullptr};
   Options options = SharedAdapterOptions();
   options.strict = true;

@@ -33,7 +33,7 @@ TEST(AddressHandleTest, KeepsItsDomain) {
   Good(node.domain.Destroy());
 }
 
-TEST(AddressHandleTest, RefusesAddressesOfTwoKinds) {
+TEST(AddressHandleTest, RefusesAddressesOfDifferentFamilies) {
   VerbsNode node;
   EXPECT_EQ(CodeOf(AddressHandle::Create(node.domain,
                                          {.source = node.gid, .destination = *ParseGid("::1")})),

@@ -8,9 +8,9 @@
 namespace verbena::verbs {
 
 // Invalidates the entry of a key: calls end(key) with each variant. end() refuses a stale variant
-// with kInvalid. The program chose variants in its work requests, and only the completions, which
-// the program has polled, say which of them took effect. The index belongs to this entry until it
-// ends, so no other entry is affected.
+// with kInvalid. The current variant is unknown: the program chose variants in its work requests,
+// and polled the completions that report whether they took effect. The index belongs to this entry
+// until it ends, so no other entry is affected.
 template <class Fn>
 [[nodiscard]] ErrorOr<void> EndAnyVariant(Key key, Fn end) {
   constexpr unsigned kVariants = 256;

@@ -26,7 +26,7 @@ ErrorOr<void> BindRegistry::Deallocate(WindowEntry& window, adapter::Adapter& de
 
 bool BindRegistry::DeallocateQuietly(WindowEntry& window, adapter::Adapter& device) noexcept try {
   return Deallocate(window, device).has_value();
-} catch (const std::bad_alloc&) {  // for the text of a refusal
+} catch (const std::bad_alloc&) {  // of an error text
   return false;
 }
 

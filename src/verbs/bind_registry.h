@@ -8,15 +8,15 @@
 
 namespace verbena::verbs {
 
-// A window in the registry of its domain, which guards the members.
+// A window in the registry of its domain. The lock of the registry guards the members.
 struct WindowEntry {
   Key key = {};            // at its allocation
   KeyIndex bound_to = {};  // the region of its last bind
   bool has_ended = false;
 };
 
-// The windows of a domain, and the region of each one's last bind. When a region ends, its windows
-// must end, and the adapter does not say which they are.
+// The windows of a domain, and the region of the last bind of each. When a region is destroyed, its
+// windows must end first, and the adapter has no list of them.
 //
 // Owned by the domain; the entries are owned by the windows, which remove them. Any thread.
 class BindRegistry {
@@ -26,10 +26,10 @@ class BindRegistry {
   BindRegistry& operator=(const BindRegistry&) = delete;
 
   void Add(WindowEntry& window) VERBENA_EXCLUDES(mutex_);
-  // A bind is about to be posted. Allocates nothing.
+  // Records a bind before it is posted. Allocates nothing.
   void NoteBind(Key window, Key region) VERBENA_EXCLUDES(mutex_);
 
-  // Ends a window, unless it has ended.
+  // Ends a window, unless it has already ended.
   [[nodiscard]] ErrorOr<void> End(WindowEntry& window, adapter::Adapter& device)
       VERBENA_EXCLUDES(mutex_);
   // Ends all windows whose last bind was to this region.

@@ -14,35 +14,35 @@ class BindRegistryTest : public testing::Test {
   bool IsThere(Key key) { return node_.adapter().DeallocateWindow(key).has_value(); }
 
   adapter::TestNode node_{"127.0.0.1"};
-  BindRegistry book_;
+  BindRegistry registry_;
 };
 
-TEST_F(BindRegistryTest, EndsThoseOfOneRegion) {
+TEST_F(BindRegistryTest, EndsTheWindowsOfOneRegion) {
   WindowEntry a{.key = Allocate()}, b{.key = Allocate()}, c{.key = Allocate()};
-  for (WindowEntry* const window : {&a, &b, &c}) book_.Add(*window);
+  for (WindowEntry* const window : {&a, &b, &c}) registry_.Add(*window);
   const Key region(0x100), other(0x200);
-  book_.NoteBind(a.key, region);
-  book_.NoteBind(b.key, other);
-  book_.NoteBind(b.key, region);  // the last bind counts
-  book_.NoteBind(c.key, other);
-  book_.NoteBind(Key(0x99900), region);  // of no window that is known
-  book_.EndBoundTo(Key(region.index(), KeyVariant(9)), node_.adapter());
+  registry_.NoteBind(a.key, region);
+  registry_.NoteBind(b.key, other);
+  registry_.NoteBind(b.key, region);  // replaces the earlier bind
+  registry_.NoteBind(c.key, other);
+  registry_.NoteBind(Key(0x99900), region);  // an unknown window
+  registry_.EndBoundTo(Key(region.index(), KeyVariant(9)), node_.adapter());
   EXPECT_TRUE(a.has_ended && b.has_ended);
   EXPECT_FALSE(IsThere(a.key));
   EXPECT_FALSE(c.has_ended);
   EXPECT_TRUE(IsThere(c.key));
 }
 
-TEST_F(BindRegistryTest, EndsOneOnce) {
+TEST_F(BindRegistryTest, EndsAWindowOnce) {
   WindowEntry a{.key = Allocate()};
-  book_.Add(a);
-  EXPECT_TRUE(book_.End(a, node_.adapter()).has_value());
-  // Its index may be another's by now.
-  EXPECT_TRUE(book_.End(a, node_.adapter()).has_value());
-  book_.EndBoundTo(Key(), node_.adapter());
+  registry_.Add(a);
+  EXPECT_TRUE(registry_.End(a, node_.adapter()).has_value());
+  // The index may belong to another window already.
+  EXPECT_TRUE(registry_.End(a, node_.adapter()).has_value());
+  registry_.EndBoundTo(Key(), node_.adapter());
 }
 
-TEST(AnyVariantTest, TriesUntilOneFits) {
+TEST(AnyVariantTest, TriesVariantsUntilOneMatches) {
   const Key key(KeyIndex(7), KeyVariant(250));
   int tries = 0;
   const auto ended = EndAnyVariant(key, [&](Key tried) -> ErrorOr<void> {
@@ -55,7 +55,7 @@ TEST(AnyVariantTest, TriesUntilOneFits) {
   EXPECT_EQ(tries, 10);  // 250 to 255, and 0 to 3
 }
 
-TEST(AnyVariantTest, StopsAtAnAnswer) {
+TEST(AnyVariantTest, StopsAtAnErrorOtherThanAStaleVariant) {
   int tries = 0;
   const auto refused = EndAnyVariant(Key(0x700), [&](Key) -> ErrorOr<void> {
     ++tries;

@@ -7,12 +7,12 @@
 #include "base/mutex.h"
 #include "verbs/objects.h"
 
-// What stands behind the handles of the connection manager. As in objects.h.
+// The objects behind the handles of the connection manager; see objects.h.
 
 namespace verbena::verbs {
 
-// A channel belongs to no device until an id uses it. From then on a thread that waits makes the
-// progress of that device.
+// A channel has no device until the first id uses it. After that a thread that waits on the channel
+// makes progress for that device.
 struct CmChannelObject {
   explicit CmChannelObject(EventFile file) : queue(std::move(file)) {}
 

@@ -25,7 +25,7 @@ class CompletionChannelTest : public VerbsPairTest {
   CompletionQueue cq_ = Good(CompletionQueue::Create(b_.context, 16, &channel_));
 };
 
-TEST_F(CompletionChannelTest, WakesASleeper) {
+TEST_F(CompletionChannelTest, WakesAWaitingThread) {
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(qb_.Post(Receive{.data = b_.region.Local(0, 64)}));
     ASSERT_TRUE(cq_.RequestNotify());
@@ -38,7 +38,7 @@ TEST_F(CompletionChannelTest, WakesASleeper) {
   }
 }
 
-TEST_F(CompletionChannelTest, SleepsThroughWhatIsNotSolicited) {
+TEST_F(CompletionChannelTest, IgnoresUnsolicitedCompletions) {
   fcntl(channel_.fd(), F_SETFL, O_NONBLOCK);
   ASSERT_TRUE(cq_.RequestNotify(Notify::kSolicited));
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(qb_.Post(Receive{.data = b_.region.Local(0, 64)}));

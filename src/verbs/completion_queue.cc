@@ -15,7 +15,7 @@ ErrorOr<CompletionQueue> CompletionQueue::Create(const Context& context, size_t 
     if (!*channel) return Fail(verbs::Empty("completion channel"));
     with = channel->object();
     if (with->base != on) {
-      return Fail(verbs::Invalid("the completion channel is of another context"));
+      return Fail(verbs::Invalid("the completion channel belongs to another context"));
     }
   }
   auto object = std::make_shared<verbs::CqObject>(on, with);
@@ -45,7 +45,7 @@ ErrorOr<void> CompletionQueue::Resize(size_t capacity) try {
 
 ErrorOr<void> CompletionQueue::SetModeration(uint32_t count, std::chrono::nanoseconds period) try {
   if (!object()) return Fail(verbs::Empty("completion queue"));
-  if (period.count() < 0) return Fail(verbs::Invalid("a period of less than nothing"));
+  if (period.count() < 0) return Fail(verbs::Invalid("moderation period must not be negative"));
   return object()->device.SetModeration(*object()->thing, count, verbs::ToAdapter(period));
 } catch (...) {
   return Fail(verbs::Thrown());

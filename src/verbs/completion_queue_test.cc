@@ -24,11 +24,11 @@ class CompletionQueueTest : public VerbsPairTest {
   }
 };
 
-TEST_F(CompletionQueueTest, HandsOutWhatTheCallerHasRoomFor) {
+TEST_F(CompletionQueueTest, PollReturnsAtMostAsManyAsFit) {
   PostWrites(40);
   std::vector<Completion> all;
   while (all.size() < 40) {
-    std::array<Completion, 20> some;  // more than Poll moves at a time
+    std::array<Completion, 20> some;  // more than Poll copies at a time
     const auto count = a_.cq.Poll(some);
     ASSERT_TRUE(count.has_value());
     all.insert(all.end(), some.begin(), some.begin() + static_cast<ptrdiff_t>(*count));
@@ -43,7 +43,7 @@ TEST_F(CompletionQueueTest, HandsOutWhatTheCallerHasRoomFor) {
   EXPECT_EQ(a_.cq.Poll({}).value(), 0U);
 }
 
-TEST_F(CompletionQueueTest, ShowsThemOneByOne) {
+TEST_F(CompletionQueueTest, StartPollReturnsCompletionsOneByOne) {
   PostWrites(3);
   Completion completion;
   EXPECT_FALSE(b_.cq.StartPoll(completion).value());
@@ -59,7 +59,7 @@ TEST_F(CompletionQueueTest, ShowsThemOneByOne) {
   EXPECT_EQ(seen, 3U);
 }
 
-TEST_F(CompletionQueueTest, SaysWhenItHasLostOne) {
+TEST_F(CompletionQueueTest, PollReportsAnOverflow) {
   CompletionQueue small = Good(CompletionQueue::Create(a_.context, 2));
   QpSpec spec = a_.Spec();
   spec.send_cq = &small;
@@ -81,7 +81,7 @@ TEST_F(CompletionQueueTest, SaysWhenItHasLostOne) {
   EXPECT_EQ(event->cq, small.id());
 }
 
-TEST_F(CompletionQueueTest, ChangesItsSize) {
+TEST_F(CompletionQueueTest, CanBeResized) {
   EXPECT_EQ(a_.cq.capacity(), 256U);
   Good(a_.cq.Resize(1'024));
   EXPECT_EQ(a_.cq.capacity(), 1'024U);
@@ -90,7 +90,7 @@ TEST_F(CompletionQueueTest, ChangesItsSize) {
   EXPECT_EQ(CodeOf(CompletionQueue::Create(a_.context, 0)), ErrorCode::kInvalid);
 }
 
-TEST_F(CompletionQueueTest, HoldsEventsBack) {
+TEST_F(CompletionQueueTest, ModeratesEvents) {
   const CompletionChannel channel = Good(CompletionChannel::Create(a_.context));
   CompletionQueue cq = Good(CompletionQueue::Create(a_.context, 64, &channel));
   EXPECT_EQ(CodeOf(cq.SetModeration(2, std::chrono::nanoseconds(-1))), ErrorCode::kInvalid);
@@ -107,11 +107,11 @@ TEST_F(CompletionQueueTest, HoldsEventsBack) {
   EXPECT_GE(Now() - start, Milliseconds(5));
 }
 
-TEST_F(CompletionQueueTest, WithoutAChannelThereIsNothingToWaitFor) {
+TEST_F(CompletionQueueTest, CannotBeArmedWithoutAChannel) {
   EXPECT_EQ(CodeOf(a_.cq.RequestNotify()), ErrorCode::kInvalid);
 }
 
-TEST_F(CompletionQueueTest, StaysForItsQueuePairs) {
+TEST_F(CompletionQueueTest, StaysAliveWhileQueuePairsUseIt) {
   EXPECT_EQ(CodeOf(a_.cq.Destroy()), ErrorCode::kInUse);
   a_.cq = {};
   // The program cannot poll the queue any more, but the engine still pushes to it.
@@ -120,7 +120,7 @@ TEST_F(CompletionQueueTest, StaysForItsQueuePairs) {
   EXPECT_EQ(Good(qa_.Query()).state, QpState::kRts);
 }
 
-TEST_F(CompletionQueueTest, AnEmptyOneRefusesEverything) {
+TEST_F(CompletionQueueTest, AnEmptyHandleRefusesAllCalls) {
   CompletionQueue none;
   Completion completion;
   EXPECT_EQ(CodeOf(none.Poll({&completion, 1})), ErrorCode::kInvalid);

@@ -45,7 +45,7 @@ struct CmNode {
     EXPECT_TRUE(id.Listen(backlog));
     return id;
   }
-  // The next event; it fails if there is none in time.
+  // The next event. Fails the test after the timeout.
   CmEvent Next(int milliseconds = 20'000) const {
     pollfd file{.fd = channel.fd(), .events = POLLIN, .revents = 0};
     EXPECT_EQ(poll(&file, 1, milliseconds), 1);
@@ -74,8 +74,8 @@ ConnectionParameters Parameters(uint32_t qp, std::string_view data = {}) {
   return parameters;
 }
 
-// Whether both ends are of one process, or of two: then requests are handed on from one to the
-// other, whichever of them has the RoCEv2 port.
+// Whether both ends are in one process, or in two, of which one has the RoCEv2 port and forwards
+// requests to the other.
 enum class Processes { kOne, kTwoServerFirst, kTwoClientFirst };
 
 class ConnectionManagerTest : public testing::TestWithParam<Processes> {
@@ -86,14 +86,14 @@ class ConnectionManagerTest : public testing::TestWithParam<Processes> {
     if (!client) client.emplace(server->context.options());
   }
 
-  // A request from the client to the listener; the server has taken it.
-  struct Asked {
+  // A connection request of the client that the server has received.
+  struct Requested {
     CmId client;
     CmId server;
     CmEvent event;
   };
-  Asked Ask(const CmId& listener, uint32_t qp = 0x100, std::string_view data = "hello") {
-    Asked asked;
+  Requested Ask(const CmId& listener, uint32_t qp = 0x100, std::string_view data = "hello") {
+    Requested asked;
     asked.client = client->MakeId(&client_user);
     EXPECT_TRUE(asked.client.Bind({.ip = kAny}));
     EXPECT_TRUE(asked.client.Connect(kIpv4, {.ip = kIpv4, .port = listener.local().port},
@@ -103,8 +103,8 @@ class ConnectionManagerTest : public testing::TestWithParam<Processes> {
     asked.server = Good(CmId::Take(server->context, server->channel, asked.event, &server_user));
     return asked;
   }
-  Asked Connected(const CmId& listener, uint32_t qp = 0x100) {
-    Asked asked = Ask(listener, qp);
+  Requested Connected(const CmId& listener, uint32_t qp = 0x100) {
+    Requested asked = Ask(listener, qp);
     EXPECT_TRUE(asked.server.Accept(Parameters(qp + 0x100, "welcome")));
     EXPECT_EQ(client->Next().type, CmEventType::kConnectResponse);
     EXPECT_TRUE(asked.client.Establish());
@@ -120,9 +120,9 @@ INSTANTIATE_TEST_SUITE_P(Of, ConnectionManagerTest,
                          testing::Values(Processes::kOne, Processes::kTwoServerFirst,
                                          Processes::kTwoClientFirst));
 
-TEST_P(ConnectionManagerTest, BothEndsLearnWhatTheOtherSays) {
+TEST_P(ConnectionManagerTest, PrivateDataAndParametersReachBothEnds) {
   const CmId listener = server->Listener(&listener_user);
-  Asked asked = Ask(listener);
+  Requested asked = Ask(listener);
   EXPECT_EQ(asked.event.user, &listener_user);
   EXPECT_EQ(asked.event.local, (CmAddress{.ip = kIpv4, .port = listener.local().port}));
   EXPECT_EQ(asked.event.remote, (CmAddress{.ip = kIpv4, .port = asked.client.local().port}));
@@ -148,7 +148,7 @@ TEST_P(ConnectionManagerTest, BothEndsLearnWhatTheOtherSays) {
 TEST_P(ConnectionManagerTest, EitherEndDisconnects) {
   const CmId listener = server->Listener();
   for (const bool by_server : {false, true}) {
-    Asked asked = Connected(listener, by_server ? 0x300 : 0x500);
+    Requested asked = Connected(listener, by_server ? 0x300 : 0x500);
     ASSERT_TRUE((by_server ? asked.server : asked.client).Disconnect(Data("bye")));
     CmNode& other = by_server ? *client : *server;
     const CmEvent event = other.Next();
@@ -156,7 +156,7 @@ TEST_P(ConnectionManagerTest, EitherEndDisconnects) {
     EXPECT_TRUE(Begins(event.peer.private_data, "bye"));
     ASSERT_TRUE((by_server ? asked.client : asked.server).Disconnect());
     EXPECT_EQ((by_server ? *server : *client).Next().type, CmEventType::kDisconnected);
-    // Both know when their queue pairs are free again.
+    // Both ends get an event when their queue pairs can be reused.
     EXPECT_EQ(server->Next().type, CmEventType::kTimewaitExit);
     EXPECT_EQ(client->Next().type, CmEventType::kTimewaitExit);
   }
@@ -166,7 +166,7 @@ TEST_P(ConnectionManagerTest, EitherEndDisconnects) {
 
 TEST_P(ConnectionManagerTest, ARejectionHasAReasonAndData) {
   const CmId listener = server->Listener();
-  Asked asked = Ask(listener);
+  Requested asked = Ask(listener);
   ASSERT_TRUE(asked.server.Reject(Data("no")));
   const CmEvent event = client->Next();
   EXPECT_EQ(event.type, CmEventType::kRejected);
@@ -174,8 +174,8 @@ TEST_P(ConnectionManagerTest, ARejectionHasAReasonAndData) {
   EXPECT_TRUE(Begins(event.peer.private_data, "no"));
 }
 
-TEST_P(ConnectionManagerTest, APortWithoutListenerIsRefused) {
-  const CmId listener = server->Listener();  // so that a process has the RoCEv2 port
+TEST_P(ConnectionManagerTest, ARequestWithoutListenerIsRejected) {
+  const CmId listener = server->Listener();  // makes a process bind the RoCEv2 port
   CmId id = client->MakeId();
   ASSERT_TRUE(id.Bind({.ip = kAny}));
   ASSERT_TRUE(id.Connect(kIpv4, {.ip = kIpv4, .port = 7}, Parameters(0x100)));
@@ -184,13 +184,13 @@ TEST_P(ConnectionManagerTest, APortWithoutListenerIsRefused) {
   EXPECT_EQ(event.reason, 8);
   EXPECT_EQ(Good(client->context.Query()).cm.refused_no_listener +
                 Good(server->context.Query()).cm.refused_no_listener,
-            GetParam() == Processes::kOne ? 2u : 1u);  // one adapter is asked twice
+            GetParam() == Processes::kOne ? 2u : 1u);  // one adapter gets both requests
 }
 
-// As programs do that make one connection after the other: the server listens for the next one
-// while its client already asks.
-TEST_P(ConnectionManagerTest, AClientThatIsSoonerThanTheListenIsConnected) {
-  const CmId other = server->Listener();  // so that a process has the RoCEv2 port
+// Programs that make one connection after the other race: the client requests the next one while
+// the server starts to listen.
+TEST_P(ConnectionManagerTest, ARequestBeforeTheListenIsAccepted) {
+  const CmId other = server->Listener();  // makes a process bind the RoCEv2 port
   CmId listener = server->MakeId();
   ASSERT_TRUE(listener.Bind({.ip = kAny}));
   CmId id = client->MakeId();
@@ -201,7 +201,7 @@ TEST_P(ConnectionManagerTest, AClientThatIsSoonerThanTheListenIsConnected) {
   EXPECT_EQ(server->Next().type, CmEventType::kConnectRequest);
 }
 
-TEST_P(ConnectionManagerTest, RequestsThatWaitAreRejectedWithTheListener) {
+TEST_P(ConnectionManagerTest, DestroyingAListenerRejectsPendingRequests) {
   CmId listener = server->Listener();
   CmId id = client->MakeId();
   ASSERT_TRUE(id.Bind({.ip = kAny}));
@@ -213,7 +213,7 @@ TEST_P(ConnectionManagerTest, RequestsThatWaitAreRejectedWithTheListener) {
   EXPECT_TRUE(server->HasNone());
 }
 
-TEST_P(ConnectionManagerTest, TheBacklogIsALimit) {
+TEST_P(ConnectionManagerTest, RequestsBeyondTheBacklogAreRefused) {
   const CmId listener = server->Listener(nullptr, PortSpace::kTcp, 1);
   const CmAddress to{.ip = kIpv4, .port = listener.local().port};
   CmId first = client->MakeId(), second = client->MakeId();
@@ -256,7 +256,7 @@ TEST_P(ConnectionManagerTest, DatagramServicesAreFoundByPort) {
 
 TEST_P(ConnectionManagerTest, EventsFollowTheIdToAnotherChannel) {
   const CmId listener = server->Listener();
-  Asked asked = Ask(listener);
+  Requested asked = Ask(listener);
   ASSERT_TRUE(asked.server.Accept(Parameters(0x200)));
   pollfd file{.fd = client->channel.fd(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(poll(&file, 1, 20'000), 1);
@@ -271,7 +271,7 @@ TEST_P(ConnectionManagerTest, EventsFollowTheIdToAnotherChannel) {
   EXPECT_EQ(event->user, &user);
 }
 
-TEST_P(ConnectionManagerTest, CallsThatMakeNoSenseAreRefused) {
+TEST_P(ConnectionManagerTest, RefusesInvalidCalls) {
   CmId id = client->MakeId();
   EXPECT_EQ(CodeOf(id.Listen(1)), ErrorCode::kInvalid);
   EXPECT_EQ(CodeOf(id.Accept({})), ErrorCode::kInvalid);
@@ -297,7 +297,7 @@ TEST_P(ConnectionManagerTest, APortHasOneOwnerAmongAllProcesses) {
   EXPECT_EQ(bound.error().os_error, EADDRINUSE);
 }
 
-TEST_P(ConnectionManagerTest, AWaitingThreadMakesTheProgress) {
+TEST_P(ConnectionManagerTest, AWaitingThreadMakesProgress) {
   const CmId listener = server->Listener();
   std::thread waiter([&] {
     const auto event = server->channel.Wait();
@@ -329,11 +329,11 @@ TEST_P(ConnectionManagerTest, AChannelCanBeNonBlocking) {
 TEST_P(ConnectionManagerTest, CountsHowConnectionsEnd) {
   const CmId listener = server->Listener();
   {
-    Asked asked = Ask(listener);
+    Requested asked = Ask(listener);
     ASSERT_TRUE(asked.server.Reject({}));
     EXPECT_EQ(client->Next().type, CmEventType::kRejected);
   }
-  Asked asked = Connected(listener, 0x900);
+  Requested asked = Connected(listener, 0x900);
   ASSERT_TRUE(asked.client.Disconnect());
   EXPECT_EQ(server->Next().type, CmEventType::kDisconnected);
   ASSERT_TRUE(asked.server.Disconnect());
@@ -351,9 +351,9 @@ TEST_P(ConnectionManagerTest, CountsHowConnectionsEnd) {
   EXPECT_GE(of_server.disconnected, 1u);
 }
 
-TEST_P(ConnectionManagerTest, RequestsAreHandedOnBetweenProcesses) {
+TEST_P(ConnectionManagerTest, RequestsAreForwardedBetweenProcesses) {
   const CmId listener = server->Listener();
-  const Asked asked = Ask(listener);
+  const Requested asked = Ask(listener);
   const uint64_t forwarded = Good(client->context.Query()).cm.mads_forwarded;
   EXPECT_EQ(forwarded, GetParam() == Processes::kTwoClientFirst ? 1u : 0u);
 }

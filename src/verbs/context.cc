@@ -18,36 +18,36 @@ ErrorOr<void> CheckPorts(const Options& options) {
   if (options.endpoints_max == 0 || options.endpoints_max > fabric::kEndpointsMax ||
       options.multicast_endpoints == 0) {
     return Fail(
-        verbs::Invalid("endpoints_max is from 1 to 4096, and multicast_endpoints at least 1"));
+        verbs::Invalid("endpoints_max must be 1 to 4096, and multicast_endpoints at least 1"));
   }
   const uint32_t last = options.endpoint_base_port + options.endpoints_max - 1;
   const bool is_among = options.base_port > options.endpoint_base_port && options.base_port <= last;
   if (options.base_port == 0 || last > UINT16_MAX || is_among) {
     return Fail(verbs::Invalid(
-        "base_port is at least 1, endpoint_base_port + endpoints_max at most 65536, and the first "
-        "is not among the ports behind the second"));
+        "base_port must be at least 1, endpoint_base_port + endpoints_max at most 65536, and "
+        "base_port not one of the ports after endpoint_base_port"));
   }
   return {};
 }
 
-// Checks what the adapter does not.
+// Checks the options that the adapter does not check.
 ErrorOr<void> Check(const Options& options) {
   if (options.sges_max > kSgesMax) {
-    return Fail(verbs::Invalid("sges_max is at most " + std::to_string(kSgesMax)));
+    return Fail(verbs::Invalid("sges_max must be at most " + std::to_string(kSgesMax)));
   }
   if (!std::has_single_bit(options.loopback_packets)) {
-    return Fail(verbs::Invalid("loopback_packets is a power of two"));
+    return Fail(verbs::Invalid("loopback_packets must be a power of two"));
   }
   if (options.outbox_packets == 0 || options.runs_per_pass == 0 || options.pager_threads == 0 ||
       options.page_batch_max == 0 || options.events_max == 0 || options.contexts_max == 0) {
     return Fail(
         verbs::Invalid("outbox_packets, runs_per_pass, pager_threads, page_batch_max, "
-                       "events_max and contexts_max are at least 1"));
+                       "events_max and contexts_max must be at least 1"));
   }
   if (!options.guest.empty() && options.memory_budget > 0) {
     return Fail(
-        verbs::Invalid("the memory budget of a guest is the broker's to set: guest and "
-                       "memory_budget exclude each other"));
+        verbs::Invalid("guest and memory_budget exclude each other: the broker sets the budget "
+                       "of a guest"));
   }
   return CheckPorts(options);
 }
@@ -123,13 +123,13 @@ DeviceCounters Context::QueryProcess() try {
   const auto table = verbs::AdapterTable::OfProcess();
   return table ? (*table)->Query() : DeviceCounters{};
 } catch (...) {
-  return {};  // no memory to collect the counters
+  return {};  // out of memory
 }
 
 std::vector<std::string> Context::TakeWarnings() const try {
   return object() ? object()->context->device->TakeWarnings() : std::vector<std::string>();
 } catch (...) {
-  return {};  // no memory for the warnings
+  return {};  // out of memory
 }
 
 int Context::events_fd() const { return object() ? object()->context->events->fd() : -1; }

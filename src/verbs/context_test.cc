@@ -15,7 +15,7 @@
 namespace verbena {
 namespace {
 
-TEST(ContextTest, RefusesOptionsThatCannotBe) {
+TEST(ContextTest, RefusesInvalidOptions) {
   const auto code_with = [](const std::function<void(Options&)>& change) {
     Options options = VerbsTestOptions();
     change(options);
@@ -43,7 +43,7 @@ TEST(ContextTest, TwoInOneProcessHaveTheirOwnPorts) {
   EXPECT_NE(a.port(), b.port());
 }
 
-TEST(ContextTest, SaysWhatTheMachineHas) {
+TEST(ContextTest, ListsTheGidsOfTheMachine) {
   const auto gids = Good(Context::Gids());
   const auto home = std::ranges::find(gids, *ParseGid("127.0.0.1"), &GidEntry::gid);
   ASSERT_NE(home, gids.end());
@@ -54,9 +54,9 @@ TEST(ContextTest, SaysWhatTheMachineHas) {
             PathMtu::k4096);
 }
 
-// A port must not report a path MTU that Modify refuses: packets have headers of up to 64 bytes
-// besides those of IP and UDP. If the interface of an address has been removed, its MTU is 0.
-TEST(ContextTest, KnowsWhatFitsAnInterface) {
+// A port must not report a path MTU that Modify refuses. Packets have headers of up to 64 bytes
+// besides IP and UDP headers. The MTU of a removed interface is 0.
+TEST(ContextTest, FindsTheLargestMtuOfAnInterface) {
   const auto largest = [](const char* gid, uint32_t mtu) {
     return Context::LargestMtu({.gid = *ParseGid(gid), .interface_name = "x", .mtu = mtu});
   };
@@ -68,18 +68,18 @@ TEST(ContextTest, KnowsWhatFitsAnInterface) {
   EXPECT_EQ(largest("10.0.0.1", 0), PathMtu::k256);
 }
 
-TEST(ContextTest, CountsAndNotes) {
+TEST(ContextTest, ReturnsCountersAndWarnings) {
   const Context context = Good(Context::Open(VerbsTestOptions()));
   EXPECT_EQ(Good(context.Query()).port.packets_sent, 0U);
   static_cast<void>(context.TakeWarnings());
   EXPECT_TRUE(context.TakeWarnings().empty());
 }
 
-TEST(ContextTest, AnEmptyOneRefusesEverything) {
+TEST(ContextTest, AnEmptyHandleRefusesAllCalls) {
   Context context = Good(Context::Open(VerbsTestOptions()));
   const Context taken = std::move(context);
   EXPECT_TRUE(taken);
-  EXPECT_FALSE(context);  // NOLINT(bugprone-use-after-move): what it is about
+  EXPECT_FALSE(context);  // NOLINT(bugprone-use-after-move): tests a moved-from handle
   EXPECT_EQ(CodeOf(context.Query()), ErrorCode::kInvalid);
   EXPECT_EQ(CodeOf(ProtectionDomain::Allocate(context)), ErrorCode::kInvalid);
   EXPECT_EQ(CodeOf(CompletionQueue::Create(context, 16)), ErrorCode::kInvalid);
@@ -125,7 +125,7 @@ int CallsThatAreNotRefused(VerbsNode& node, QueuePair& qp) {
   return taken;
 }
 
-TEST(ContextTest, AChildHasNothingOfItsParents) {
+TEST(ContextTest, AChildCannotUseObjectsOfItsParent) {
   VerbsNode a, b;
   QueuePair qa = a.MakeQp(), qb = b.MakeQp();
   ConnectPair(a, qa, b, qb);
@@ -153,9 +153,9 @@ TEST(ContextVariablesTest, TheEnvironmentMayNameTheTrace) {
   unsetenv("VERBENA_TRACE");
   ASSERT_TRUE(context) << context.error().text;
   EXPECT_EQ(context->options().trace, path);
-  EXPECT_EQ(unlink(path.c_str()), 0) << "it was made";
+  EXPECT_EQ(unlink(path.c_str()), 0) << "the trace file exists";
   ASSERT_TRUE(chosen) << chosen.error().text;
-  EXPECT_EQ(chosen->options().trace, path + ".own") << "the program's choice comes first";
+  EXPECT_EQ(chosen->options().trace, path + ".own") << "the option overrides the variable";
   unlink((path + ".own").c_str());
 }
 

@@ -15,10 +15,11 @@ namespace verbena::verbs {
   return {ErrorCode::kInvalid, std::move(text)};
 }
 [[nodiscard]] inline Error Empty(const char* what) {
-  return Invalid(std::string("this ") + what + " is empty: moved from, destroyed or never made");
+  return Invalid(std::string("the ") + what +
+                 " handle is empty: moved from, destroyed or not created");
 }
 
-// What every Destroy does before the handle is reset.
+// The part of every Destroy before the handle is reset.
 template <class Object>
 [[nodiscard]] ErrorOr<void> EndNow(const std::shared_ptr<Object>& object, const char* what) {
   if (object == nullptr) return Fail(Empty(what));

@@ -37,12 +37,12 @@ DeviceCounters CountersOf(const adapter::AdapterReport& report) {
 }
 
 void Add(DeviceCounters& sum, const DeviceCounters& counters) {
-  // A counter is a word, whatever its name: none can be left out.
+  // Every counter is a word, so this adds all of them.
   using Words = std::array<uint64_t, sizeof(DeviceCounters) / sizeof(uint64_t)>;
   Words words = std::bit_cast<Words>(sum);
   const auto more = std::bit_cast<Words>(counters);
   std::ranges::transform(words, more, words.begin(), std::plus());
-  // But for this one: adapters have the memory budget one after the other.
+  // The exception is a maximum: only one adapter at a time has the memory budget.
   const uint64_t peak = std::max(sum.budget.resident_peak, counters.budget.resident_peak);
   sum = std::bit_cast<DeviceCounters>(words);
   sum.budget.resident_peak = peak;

@@ -20,7 +20,7 @@ TEST(CountersTest, AddsEveryCounter) {
   EXPECT_EQ(sum.sockets.dropped_for(SendDrop::kOther), 6U);
   EXPECT_EQ(sum.events_lost, 8U);
   EXPECT_EQ(sum.budget.pages_read, 10U);
-  EXPECT_EQ(sum.budget.resident_peak, 6U) << "the largest, and no sum";
+  EXPECT_EQ(sum.budget.resident_peak, 6U) << "the maximum, not the sum";
 }
 
 }  // namespace

@@ -32,20 +32,20 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("bytes sent", of.port.bytes_sent);
   visit("packets received", of.port.packets_received);
   visit("bytes received", of.port.bytes_received);
-  visit("packets that met no socket", of.port.loopback_packets);
-  visit("packets whose path was gone", of.port.paths_gone);
+  visit("loopback packets", of.port.loopback_packets);
+  visit("packets whose address handle was destroyed", of.port.paths_gone);
   visit("paths that lose segmented datagrams", of.port.paths_single);
-  visit("requests for pages", of.port.page_requests);
-  visit("pages refused", of.port.pages_refused);
-  visit("pages that had gone without a word", of.port.pages_invalidated);
-  visit("payloads gone before they were sent", of.port.copies_failed);
+  visit("page requests", of.port.page_requests);
+  visit("page requests refused", of.port.pages_refused);
+  visit("pages invalidated", of.port.pages_invalidated);
+  visit("payload copies failed", of.port.copies_failed);
   for (size_t i = 0; i < kDrops; ++i) {
     visit(NameOf(static_cast<Drop>(i)), of.port.dropped[i]);
   }
   VisitChecks("own work requests", of.port.refusals.local, visit);
   VisitChecks("requests of peers", of.port.refusals.remote, visit);
   visit("send calls", of.sockets.send_calls);
-  visit("send calls that found no room", of.sockets.send_blocked);
+  visit("send calls that would block", of.sockets.send_blocked);
   for (size_t i = 0; i < kSendDrops; ++i) {
     visit(NameOf(static_cast<SendDrop>(i)), of.sockets.send_dropped[i]);
   }
@@ -67,10 +67,10 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("management datagrams received", of.cm.mads_received);
   visit("management datagrams forwarded", of.cm.mads_forwarded);
   visit("regions under the memory budget", of.budget.regions_taken_over);
-  visit("bytes of these", of.budget.bytes_taken_over);
+  visit("bytes under the memory budget", of.budget.bytes_taken_over);
   visit("regions not under the memory budget", of.budget.regions_native);
-  visit("most bytes in memory under the budget", of.budget.resident_peak);
-  visit("accesses of the program that waited", of.budget.program_faults);
+  visit("peak resident bytes under the memory budget", of.budget.resident_peak);
+  visit("page faults of the program under the memory budget", of.budget.program_faults);
   visit("pages read from swap", of.budget.pages_read);
   visit("pages written to swap", of.budget.pages_written);
   visit("pages lost in swap", of.budget.pages_lost);

@@ -5,7 +5,7 @@
 namespace verbena {
 namespace {
 
-TEST(CountersTextTest, SaysWhatHappenedAndNoMore) {
+TEST(CountersTextTest, PrintsOnlyCountersThatAreNotZero) {
   DeviceCounters counters;
   EXPECT_EQ(ToString(counters), "");
   counters.port.packets_sent = 12;

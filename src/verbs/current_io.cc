@@ -32,7 +32,7 @@ ErrorOr<void> RegionIo::End(uint32_t operations) const try {
       region_->control().OnQuiesced(region_->keys.local);
       return {};
     case CurrentIo::EndResult::kNotBegun:
-      return Fail(verbs::Invalid("not so many operations on the region have begun"));
+      return Fail(verbs::Invalid("more operations end on the region than have begun"));
   }
   return {};
 } catch (...) {
@@ -44,7 +44,7 @@ bool RegionIo::is_quiesced() const {
   return word != nullptr && CurrentIo(*word).IsQuiesced();
 }
 
-// Without memory to wait it is as if the time were over.
+// If waiting runs out of memory, the result is that of a timeout.
 bool RegionIo::Wait(std::chrono::nanoseconds patience) const try {
   if (region_ == nullptr || region_->count() == nullptr) return false;
   return region_->control().WaitUntilResumed(region_->keys.local, Nanoseconds(patience.count()));

@@ -20,7 +20,7 @@ using std::chrono::seconds;
 
 constexpr uint64_t kPage = 4'096, kBytes = 64 * kPage;
 
-// A peer `a`, and a program `b` whose memory the host wants now and then.
+// A peer `a`, and a program `b` whose memory the host swaps out.
 class RegionIoTest : public VerbsPairTest {
  protected:
   MemoryRegion Register(const RegionOptions& options) {
@@ -40,7 +40,7 @@ class RegionIoTest : public VerbsPairTest {
       b_.context, {.size = kBytes, .budget = kBytes, .swap = ::testing::TempDir()}));
 };
 
-TEST_F(RegionIoTest, TheHostWaitsForTheLastOperation) {
+TEST_F(RegionIoTest, SwapOutWaitsForTheLastOperation) {
   const MemoryRegion region = Register({.current_io = true});
   const RegionIo io = region.current_io();
   ASSERT_TRUE(io);
@@ -51,7 +51,7 @@ TEST_F(RegionIoTest, TheHostWaitsForTheLastOperation) {
   EXPECT_TRUE(io.End(2));
   EXPECT_FALSE(HostOf(region).SwapOutRegion(region.l_key()));
   EXPECT_TRUE(io.End());
-  EXPECT_TRUE(HostOf(region).SwapOutRegion(region.l_key())) << "the last one has told the host";
+  EXPECT_TRUE(HostOf(region).SwapOutRegion(region.l_key())) << "the last operation has ended";
   EXPECT_FALSE(io.Wait(milliseconds(1)));
 
   std::atomic<int> calls = 0;
@@ -65,7 +65,7 @@ TEST_F(RegionIoTest, TheHostWaitsForTheLastOperation) {
   EXPECT_EQ(Read(region), CompletionStatus::kSuccess);
 }
 
-TEST_F(RegionIoTest, EndsThatWereNotBegunAreRefused) {
+TEST_F(RegionIoTest, RefusesToEndMoreOperationsThanBegun) {
   const MemoryRegion region = Register({.current_io = true});
   EXPECT_EQ(region.current_io().End().error().code, ErrorCode::kInvalid);
   EXPECT_EQ(RegionIo().End().error().code, ErrorCode::kInvalid);
@@ -85,7 +85,7 @@ TEST_F(RegionIoTest, AStrictRegionRefusesWhileItIsOut) {
   EXPECT_EQ(Read(region), CompletionStatus::kRemoteAccessError);
 }
 
-TEST_F(RegionIoTest, WordsAreGivenBackWithTheirRegions) {
+TEST_F(RegionIoTest, DeregistrationFreesTheCurrentIoWord) {
   for (int i = 0; i < 5'000; ++i) {
     const MemoryRegion region = Register({.current_io = true});
     ASSERT_TRUE(region.current_io().Begin()) << i;

@@ -7,7 +7,7 @@
 namespace verbena {
 namespace {
 
-TEST(DeviceTest, ThereIsOneWithTheLimitsThatItWillHave) {
+TEST(DeviceTest, ListsOneDeviceWithTheLimitsOfItsOptions) {
   Options limits = VerbsTestOptions();
   limits.qps_max = 1;
   const std::vector<Device> devices = ListDevices(limits);

@@ -23,7 +23,7 @@ void PrintCounters() noexcept try {
 
 void ApplyEnvironment() {
   WarnOfVariables();
-  // Once, however many devices are opened. A forked child inherits both the flag and the handler.
+  // Once per process. A forked child inherits both the flag and the handler.
   static std::atomic<bool> prints = false;
   if (IsOn("VERBENA_STATS") && !prints.exchange(true)) {
     if (std::atexit(PrintCounters) != 0) prints = false;

@@ -15,7 +15,7 @@
 namespace verbena::verbs {
 namespace {
 
-// What a program writes to standard error that has these variables, opens a device and exits.
+// The standard error of a program that has these variables, opens a device and exits.
 std::string OutputWith(std::initializer_list<std::array<const char*, 2>> variables) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return "no pipe";
@@ -44,14 +44,14 @@ size_t Count(const std::string& text, const std::string& part) {
   return count;
 }
 
-TEST(EnvironmentTest, WithoutVariablesNothingIsSaid) { EXPECT_EQ(OutputWith({}), ""); }
+TEST(EnvironmentTest, PrintsNothingWithoutVariables) { EXPECT_EQ(OutputWith({}), ""); }
 
 TEST(EnvironmentTest, CountersArePrintedOnceWhenTheProgramEnds) {
   const std::string output = OutputWith({{"VERBENA_STATS", "1"}});
   EXPECT_EQ(Count(output, "verbena: counters:"), 1) << output;
 }
 
-TEST(EnvironmentTest, WhatIsMistypedIsNamedOnce) {
+TEST(EnvironmentTest, WarnsOnceOfUnknownVariablesAndValues) {
   const std::string output =
       OutputWith({{"VERBENA_STATZ", "1"}, {"VERBENA_LOG", "loud"}, {"VERBENA_STATS", "yes"}});
   EXPECT_EQ(Count(output, "VERBENA_STATZ is not a variable of Verbena"), 1) << output;

@@ -1,5 +1,5 @@
-// Every counter of a device and of a queue pair can move. A table with a row for each: a counter
-// without a row fails, and so does one that nothing below has moved.
+// Every counter of a device and of a queue pair can change. The table has a row for each counter:
+// the test fails for a counter without a row, and for one that no operation below has changed.
 
 #include <sys/mman.h>
 
@@ -18,7 +18,7 @@
 namespace verbena {
 namespace {
 
-// ---- What happens.
+// ---- Operations.
 
 void Add(QpCounters& sum, const QpCounters& counters) {
   using Words = std::array<uint64_t, sizeof(QpCounters) / sizeof(uint64_t)>;
@@ -30,7 +30,7 @@ void Add(QpCounters& sum, const QpCounters& counters) {
 
 class EveryCounterTest : public testing::Test {
  protected:
-  // Two nodes and a connection of theirs.
+  // Two connected nodes.
   struct Pair {
     explicit Pair(EveryCounterTest& of, QpType type = QpType::kRc,
                   const Options& options = VerbsTestOptions())
@@ -68,7 +68,7 @@ class EveryCounterTest : public testing::Test {
     EXPECT_EQ(
         pair.Do(Read{.data = pair.a.region.Local(0, 60'000), .remote = pair.b.region.Remote()}),
         CompletionStatus::kSuccess);
-    // The peer is not ready at first.
+    // The peer has no receive posted at first.
     ASSERT_TRUE(pair.qa.Post(Send{.data = pair.a.region.Local(0, 8)}));
     while (Good(pair.qa.Query()).counters.rnr_naks == 0) static_cast<void>(pair.a.cq.Poll({}));
     ASSERT_TRUE(pair.qb.Post(Receive{.data = pair.b.region.Local(0, 8)}));
@@ -112,7 +112,7 @@ class EveryCounterTest : public testing::Test {
     Options options = VerbsTestOptions();
     options.events_max = 1;
     Pair pair(*this, QpType::kRc, options);
-    std::vector<QueuePair> qps;  // an event goes with its queue pair
+    std::vector<QueuePair> qps;  // destroying a queue pair drops its events
     for (int i = 0; i < 3; ++i) {
       qps.push_back(pair.b.MakeQp());
       QueuePair qa = pair.a.MakeQp();
@@ -138,10 +138,10 @@ class EveryCounterTest : public testing::Test {
     EXPECT_TRUE(until([](const QpCounters& c) { return c.dropped_refused; }));
   }
 
-  // A key with the index of `key` that is not the present one.
+  // A key with the index of `key` and another variant.
   static Key StaleOf(Key key) { return Key{key.value() ^ 1}; }
 
-  // Each on a connection of its own, which it ends. The letter that the completion has.
+  // Posts a request on a connection of its own, which must fail with this letter of the check.
   void Refuse(char check, const auto& make, CompletionStatus status) {
     Pair pair(*this);
     const auto other = Good(ProtectionDomain::Allocate(pair.a.context));
@@ -204,7 +204,7 @@ void EveryCounterTest::RefuseOwnKeys() {
                                     .length = 8,
                                     .access = Access::kRemoteRead}));
   };
-  // A region is no window to bind.
+  // Binds a region instead of a window.
   Refuse(
       'b', [&](const Objects& o) { bind(o, o.pair.a.region.r_key(), o.pair.a.region); },
       CompletionStatus::kWindowBindError);
@@ -249,11 +249,11 @@ template <class Counters>
 struct Row {
   const char* name;
   std::span<const uint64_t> (*words)(const Counters&);
-  TestElsewhere elsewhere = {};  // that moves it
-  const char* exempt = nullptr;  // why no test can
+  TestElsewhere elsewhere = {};  // a test that changes it
+  const char* exempt = nullptr;  // the reason why no test can change it
 };
 
-// Of a counter, or of an array of them.
+// The words of a counter, or of an array of counters.
 std::span<const uint64_t> Words(const uint64_t& counter) { return {&counter, 1}; }
 template <size_t kCount>
 std::span<const uint64_t> Words(const std::array<uint64_t, kCount>& counters) {
@@ -348,11 +348,11 @@ const Row<D> kDeviceRows[] = {
     {"sockets.send_dropped, kNoMemory",
      &SendDropped<SendDrop::kNoMemory>,
      {},
-     "only a kernel without memory says so"},
+     "only if the kernel runs out of memory"},
     {"sockets.send_dropped, kSegmentationRefused",
      &SendDropped<SendDrop::kSegmentationRefused>,
      {},
-     "only a device without checksum offload does"},
+     "only on a device without checksum offload"},
     {"sockets.send_dropped, kOther",
      &SendDropped<SendDrop::kOther>,
      {kBurst, "TransmitBurstTest, DropsDatagramsThatTheKernelRefuses"}},
@@ -414,10 +414,10 @@ const Row<D> kDeviceRows[] = {
      {kCmTest, "ConnectionManagerTest, CountsHowConnectionsEnd"}},
     {"cm.refused_no_listener",
      [](const D& d) { return Words(d.cm.refused_no_listener); },
-     {kCmTest, "ConnectionManagerTest, APortWithoutListenerIsRefused"}},
+     {kCmTest, "ConnectionManagerTest, ARequestWithoutListenerIsRejected"}},
     {"cm.refused_full",
      [](const D& d) { return Words(d.cm.refused_full); },
-     {kCmTest, "ConnectionManagerTest, TheBacklogIsALimit"}},
+     {kCmTest, "ConnectionManagerTest, RequestsBeyondTheBacklogAreRefused"}},
     {"cm.refused_stale",
      [](const D& d) { return Words(d.cm.refused_stale); },
      {kGsiTest, "GsiTest, ARequestForAConnectedQueuePairIsStale"}},
@@ -432,7 +432,7 @@ const Row<D> kDeviceRows[] = {
      {kCmTest, "ConnectionManagerTest, CountsHowConnectionsEnd"}},
     {"cm.mads_forwarded",
      [](const D& d) { return Words(d.cm.mads_forwarded); },
-     {kCmTest, "ConnectionManagerTest, RequestsAreHandedOnBetweenProcesses"}},
+     {kCmTest, "ConnectionManagerTest, RequestsAreForwardedBetweenProcesses"}},
     {"progress_thread_wake_ups", [](const D& d) { return Words(d.progress_thread_wake_ups); }},
     {"events_lost", [](const D& d) { return Words(d.events_lost); }},
 };
@@ -470,7 +470,7 @@ void ExpectRowsAndMoves(const Row<Counters> (&rows)[kCount], const Counters& mov
   std::set<const uint64_t*> words;
   for (const Row<Counters>& row : rows) {
     for (const uint64_t& word : row.words(moved)) {
-      EXPECT_TRUE(words.insert(&word).second) << row.name << " is there twice";
+      EXPECT_TRUE(words.insert(&word).second) << row.name << " has two rows";
       if (row.elsewhere.file == nullptr && row.exempt == nullptr) {
         EXPECT_GT(word, 0U) << row.name << " [" << &word - row.words(moved).data() << "]";
       }
@@ -482,7 +482,7 @@ void ExpectRowsAndMoves(const Row<Counters> (&rows)[kCount], const Counters& mov
   EXPECT_EQ(words.size(), sizeof(Counters) / sizeof(uint64_t)) << "a new counter needs a row above";
 }
 
-TEST_F(EveryCounterTest, CanMove) {
+TEST_F(EveryCounterTest, EveryCounterCanChange) {
   Exchange();
   ExchangeWithinTheProcess();
   WriteToUnmappedMemory();

@@ -1,5 +1,5 @@
-// Every option of a device changes something. A table has a row for each option: the test fails for
-// an option without a row, and for an option whose change has no effect.
+// Every option of a device has an effect. A table has a row for each option: the test fails for an
+// option without a row, and for an option whose change has no effect.
 
 #include <unistd.h>
 
@@ -135,9 +135,9 @@ uint64_t RefusesReads(const Options& options) {
   return IsRefused(qp.Connect(here, here, {.max_rd_atomic = 16}));
 }
 
-// Whether a device takes 100 MiB of address space more than with VerbsTestOptions. The size can
-// vary by half as much: the C library caches stacks of threads, malloc keeps blocks, a sanitizer
-// has memory of its own. So the minimum of several opens counts, and the options take more.
+// Whether a device takes 100 MiB more address space than with VerbsTestOptions. The size varies by
+// up to half of that, because the C library caches thread stacks, malloc keeps blocks and a
+// sanitizer has memory of its own. So the minimum of several opens counts.
 uint64_t TakesRoom(const Options& options) {
   constexpr uint64_t kKilobytes = 100 * 1'024;
   const auto taken = [](const Options& with) {
@@ -265,7 +265,7 @@ const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = {
       Shown<&O::dedicated_adapter>(
           "dedicated_adapter",
-          {"verbs/adapter_table_test.cc", "AdapterTableTest, ADedicatedOneIsNotShared"}),
+          {"verbs/adapter_table_test.cc", "AdapterTableTest, ADedicatedAdapterIsNotShared"}),
       Changes<&O::qps_max, 2U>("qps_max", &QueuePairs),
       Changes<&O::cqs_max, 2U>("cqs_max", &CompletionQueues),
       Changes<&O::srqs_max, 2U>("srqs_max", &SharedQueues),
@@ -295,9 +295,9 @@ const std::vector<Row>& Rows() {
       Changes<&O::loopback_packets, size_t{1} << 20>("loopback_packets", &TakesRoom),
       Shown<&O::work_retry>("work_retry", {"adapter/loop/engine_test.cc",
                                            "EngineRetryTest, RemainingWorkIsDoneInTime"}),
-      Shown<&O::events_max>(
-          "events_max", {"verbs/adapter_table_test.cc",
-                         "AdapterTableTest, CountsAnAdapterOnceHoweverManyShareItAlsoAfterItsEnd"}),
+      Shown<&O::events_max>("events_max",
+                            {"verbs/adapter_table_test.cc",
+                             "AdapterTableTest, CountsASharedAdapterOnceAlsoAfterItsEnd"}),
       Shown<&O::poll_recent>("poll_recent", {kProgressThread,
                                              "ProgressThreadLongPollsThreads, "
                                              "PollsDoNotMakeItBackOffOncePacketsHaveWaitedForIt"}),
@@ -325,10 +325,11 @@ const std::vector<Row>& Rows() {
           "memory_budget_strict",
           {"adapter/control/takeover_memory_test.cc",
            "TakeoverMemoryOptionsTest, AStrictBudgetThatCannotBeKeptIsAnError"}),
-      Shown<&O::guest>("guest", {kGuest, "GuestThreads, ItsOptionsGoToTheBroker"}),
-      Shown<&O::guest_min>("guest_min", {kGuest, "GuestThreads, ItsMinimumBoundsWhatItCanHave"}),
-      Shown<&O::guest_max>("guest_max", {kGuest, "GuestThreads, ItsOptionsGoToTheBroker"}),
-      Shown<&O::guest_weight>("guest_weight", {kGuest, "GuestThreads, ItsOptionsGoToTheBroker"}),
+      Shown<&O::guest>("guest", {kGuest, "GuestThreads, OptionsReachTheBroker"}),
+      Shown<&O::guest_min>("guest_min",
+                           {kGuest, "GuestThreads, RefusesMoreManagedMemoryThanItsMinimumAllows"}),
+      Shown<&O::guest_max>("guest_max", {kGuest, "GuestThreads, OptionsReachTheBroker"}),
+      Shown<&O::guest_weight>("guest_weight", {kGuest, "GuestThreads, OptionsReachTheBroker"}),
       Shown<&O::broker>("broker", {kGuest, "GuestThreads, AGuestNeedsABrokerThatAgrees"}),
       Shown<&O::swap>("swap",
                       {"adapter/control/takeover_memory_test.cc",
@@ -358,7 +359,7 @@ const std::vector<Row>& Rows() {
 
 class EveryOptionTest : public testing::TestWithParam<Row> {};
 
-TEST_P(EveryOptionTest, ChangesSomething) {
+TEST_P(EveryOptionTest, HasAnEffect) {
   const Row& row = GetParam();
   if (row.effect == nullptr) {
     EXPECT_TRUE(Exists(row.elsewhere)) << row.elsewhere.file << ": " << row.elsewhere.name;
@@ -377,7 +378,7 @@ TEST(EveryOptionTableTest, HasARowForEveryMember) {
   const Options options;
   std::set<const void*> places;
   for (const Row& row : Rows()) places.insert(row.place(options));
-  EXPECT_EQ(places.size(), Rows().size()) << "no member twice";
+  EXPECT_EQ(places.size(), Rows().size()) << "a member has two rows";
   EXPECT_EQ(places.size(), MemberCount<Options>()) << "a new option needs a row above";
 }
 
@@ -386,10 +387,10 @@ TEST(EveryOptionTableTest, RegionOptionsAreShownElsewhere) {
   const TestElsewhere tests[] = {
       {"verbs/memory_region_test.cc", "MemoryRegionTest, StartsAtTheGivenAddress"},  // start
       {"verbs/memory_region_test.cc", "MemoryRegionTest, StartsAtTheGivenAddress"},  // zero_based
-      {"verbs/memory_region_test.cc", "MemoryRegionTest, OfOneTouchEndsWithTheFirstMessage"},
-      {"verbs/memory_region_test.cc", "MemoryRegionTest, MayHaveTwoKeys"},
+      {"verbs/memory_region_test.cc", "MemoryRegionTest, AOneTouchRegionEndsWithItsFirstMessage"},
+      {"verbs/memory_region_test.cc", "MemoryRegionTest, CanHaveSeparateLocalAndRemoteKeys"},
       {"ibverbs/objects/mr_test.cc", "MrTest, MemoryThatIsNotMappedIsRefusedUnlessOnDemand"},
-      {"verbs/current_io_test.cc", "RegionIoTest, TheHostWaitsForTheLastOperation"},
+      {"verbs/current_io_test.cc", "RegionIoTest, SwapOutWaitsForTheLastOperation"},
       {"verbs/current_io_test.cc", "RegionIoTest, AStrictRegionRefusesWhileItIsOut"},
   };
   EXPECT_EQ(std::size(tests), MemberCount<RegionOptions>()) << "a new option needs a line above";

@@ -15,13 +15,13 @@ TEST(GidTest, IsAnAddressOfEitherKind) {
   EXPECT_EQ(ToString(*ParseGid("fd00::1")), "fd00::1");
 }
 
-TEST(GidTest, RefusesWhatIsNone) {
+TEST(GidTest, RefusesMalformedText) {
   EXPECT_FALSE(ParseGid("").has_value());
   EXPECT_FALSE(ParseGid("10.1.2").has_value());
   EXPECT_FALSE(ParseGid("verbena").has_value());
 }
 
-TEST(GidTest, AnMtuIsACode) {
+TEST(GidTest, AnMtuHasACode) {
   EXPECT_EQ(BytesOf(PathMtu::k256), 256U);
   EXPECT_EQ(BytesOf(PathMtu::k4096), 4'096U);
 }

@@ -36,7 +36,7 @@ host::GuestMemory::Use Guest::Memory::QueryUse() {
   return report;
 }
 
-// The broker has them as long as they are declared, so they are kept here until they end.
+// The broker uses the files while they are declared, so they stay open here until then.
 std::vector<host::GuestMemory::File> Guest::Memory::Files() {
   std::set<uint32_t> known;
   for (const auto& [number, file] : files_) known.insert(number);
@@ -62,11 +62,11 @@ std::vector<host::GuestMemory::Region> Guest::Memory::Regions() {
   return regions;
 }
 
-// A region that the program has ended meanwhile is refused, and is not in the next list.
+// Fails for a region that the program has deregistered meanwhile; the next list does not have it.
 void Guest::Memory::Quiesce(host::RegionNumber region, bool force) {
   const Key key(region.value());
   if (!force) {
-    // The broker has a deadline of its own, after which it forces.
+    // No timeout here: the broker forces the region out after a deadline of its own.
     const auto state = control_.QuiesceRegion(key, std::nullopt, Duration::Max());
     if (!state || *state != QuiesceState::kQuiet) return;
   }

@@ -12,8 +12,8 @@
 
 namespace verbena::verbs {
 
-// Makes an adapter's process a guest: the agent, and what it does to the memory of the adapter. See
-// docs/guests.md.
+// Makes the process of an adapter a guest: owns the agent, and applies its requests to the memory
+// of the adapter. See docs/guests.md.
 //
 // Owned by the owner of the adapter, which outlives it. Threads: see Agent.
 class Guest {
@@ -26,7 +26,7 @@ class Guest {
   ~Guest() = default;
 
  private:
-  // The memory as the agent sees it. On the agent's thread.
+  // The agent's interface to the memory. Used on the agent's thread.
   class Memory final : public host::GuestMemory {
    public:
     explicit Memory(adapter::Adapter& adapter);
@@ -44,7 +44,7 @@ class Guest {
    private:
     adapter::Adapter& adapter_;
     adapter::GuestControl& control_;
-    std::map<uint32_t, FileDescriptor> files_;  // that were declared
+    std::map<uint32_t, FileDescriptor> files_;  // declared files
   };
 
   explicit Guest(adapter::Adapter& adapter) : memory_(adapter) {}

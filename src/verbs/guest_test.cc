@@ -64,7 +64,7 @@ class GuestThreads : public testing::Test {
   std::thread thread_;
 };
 
-TEST_F(GuestThreads, ItsOptionsGoToTheBroker) {
+TEST_F(GuestThreads, OptionsReachTheBroker) {
   Options options = GuestOptions();
   options.guest_min = 2 * kMebibyte;
   options.guest_max = 4 * kMebibyte;
@@ -91,7 +91,7 @@ TEST_F(GuestThreads, AGuestNeedsABrokerThatAgrees) {
   EXPECT_FALSE(Context::Open(options));
 }
 
-TEST_F(GuestThreads, ManagedMemoryIsUnderTheGrantAndComesBackAsItWas) {
+TEST_F(GuestThreads, ManagedMemoryStaysWithinTheGrantAndKeepsItsContents) {
   const auto context = Context::Open(GuestOptions());
   ASSERT_TRUE(context) << context.error().text;
   const auto memory = ManagedMemory::Create(
@@ -127,13 +127,13 @@ TEST_F(GuestThreads, ARegionIsSwappedOutAndBack) {
   EXPECT_EQ(memory->bytes()[kMebibyte - 1], std::byte{7});
 }
 
-TEST_F(GuestThreads, ItsMinimumBoundsWhatItCanHave) {
+TEST_F(GuestThreads, RefusesMoreManagedMemoryThanItsMinimumAllows) {
   const auto context = Context::Open(GuestOptions());
   ASSERT_TRUE(context);
   const auto memory = ManagedMemory::Create(
       *context,
       {.size = 4 * kMebibyte, .budget = 4 * kMebibyte, .page_bytes = 65'536, .swap = folder_});
-  ASSERT_FALSE(memory) << "16 pages of 64 KiB are all of its minimum";
+  ASSERT_FALSE(memory) << "16 pages of 64 KiB are its whole minimum";
   EXPECT_NE(memory.error().text.find("Options::guest_min"), std::string::npos);
 }
 

@@ -18,11 +18,11 @@ ErrorOr<managed::ArenaOptions> ToArena(const ManagedMemoryOptions& options) {
   constexpr uint32_t kPageMin = 1U << 12, kPageMax = 1U << 21;
   if (!std::has_single_bit(options.page_bytes) || options.page_bytes < kPageMin ||
       options.page_bytes > kPageMax) {
-    return Fail(verbs::Invalid("pages of managed memory are of 4 KiB to 2 MiB, a power of two"));
+    return Fail(verbs::Invalid("page_bytes must be a power of two from 4 KiB to 2 MiB"));
   }
-  if (options.size == 0) return Fail(verbs::Invalid("managed memory of no bytes"));
+  if (options.size == 0) return Fail(verbs::Invalid("size must be at least 1 byte"));
   constexpr uint64_t kSizeMax = uint64_t{1} << 46;
-  if (options.size > kSizeMax) return Fail(verbs::Invalid("managed memory of more than 64 TiB"));
+  if (options.size > kSizeMax) return Fail(verbs::Invalid("size must be at most 64 TiB"));
   if (options.budget / options.page_bytes < paging::kBudgetMin) {
     return Fail(verbs::Invalid("the budget of managed memory is at least " +
                                std::to_string(paging::kBudgetMin) + " pages"));
@@ -89,7 +89,7 @@ ErrorOr<void> ManagedMemory::Discard(uint64_t offset, uint64_t length) try {
   if (arena == nullptr) return Fail(verbs::Empty("managed memory"));
   const uint64_t size = arena->bytes().size();
   if (offset > size || length > size - offset) {
-    return Fail(verbs::Invalid("the range is not of the managed memory"));
+    return Fail(verbs::Invalid("the range must lie within the managed memory"));
   }
   if (length > 0) arena->Discard(offset, length);
   return {};

@@ -13,7 +13,7 @@ namespace verbena {
 namespace {
 
 constexpr uint64_t kPage = 4'096, kSize = 512 * kPage, kBudget = 128 * kPage;
-// The pager may be evicting this many bytes at any moment.
+// The pager may be evicting this many bytes at a time.
 constexpr uint64_t kSlack = kBudget / 8;
 
 ManagedMemoryOptions Small(bool userfaults = true) {
@@ -47,7 +47,7 @@ class ManagedMemoryTest : public testing::TestWithParam<bool> {
 
 INSTANTIATE_TEST_SUITE_P(Userfaults, ManagedMemoryTest, testing::Bool());
 
-TEST_P(ManagedMemoryTest, APeerWritesAndReadsMoreThanThereIsMemory) {
+TEST_P(ManagedMemoryTest, APeerWritesAndReadsMoreThanTheBudget) {
   Random random(7);
   std::vector<uint8_t> seeds(kSize / kPage);
   for (int i = 0; i < 2'000; ++i) {
@@ -72,9 +72,9 @@ TEST_P(ManagedMemoryTest, APeerWritesAndReadsMoreThanThereIsMemory) {
   EXPECT_FALSE(report.stored_by.empty());
 }
 
-// The peer uses the first half of each page and the program the second, so that each knows what its
-// half contains.
-TEST_P(ManagedMemoryTest, TheProgramTouchesItMeanwhile) {
+// The peer uses the first half of each page and the program the second, so that each knows the
+// contents of its half.
+TEST_P(ManagedMemoryTest, TheProgramAndAPeerUseItConcurrently) {
   std::atomic<bool> ends = false;
   std::atomic<uint64_t> wrong = 0, touched = 0;
   std::thread program([&] {
@@ -142,7 +142,7 @@ TEST_P(ManagedMemoryTest, TheBudgetChanges) {
   EXPECT_EQ(CodeOf(memory_.SetBudget(kPage)), ErrorCode::kInvalid);
 }
 
-TEST_P(ManagedMemoryTest, AdviceBringsPages) {
+TEST_P(ManagedMemoryTest, AdvicePagesIn) {
   std::memset(memory_.bytes().data(), 5, kSize);
   const auto place = [&](uint64_t page) { return Good(memory_.Places())[page]; };
   uint64_t page = 0;
@@ -154,7 +154,7 @@ TEST_P(ManagedMemoryTest, AdviceBringsPages) {
   EXPECT_EQ(place(page), PagePlace::kSwapped);
 }
 
-TEST_P(ManagedMemoryTest, IsNoPartOfAllThatTheProcessHas) {
+TEST_P(ManagedMemoryTest, IsNotReachableThroughTheImplicitRegion) {
   const MemoryRegion all = Good(MemoryRegion::RegisterEverything(b_.domain, Access::kAll));
   const RemoteAddress there{reinterpret_cast<uintptr_t>(memory_.bytes().data()), all.r_key()};
   EXPECT_EQ(Move(Write{.data = a_.region.Local(0, kPage), .remote = there}),
@@ -171,7 +171,7 @@ TEST_P(ManagedMemoryTest, DiscardedPagesAreZero) {
   EXPECT_EQ(a_.memory[kPage + 17], std::byte{5});
 }
 
-TEST_P(ManagedMemoryTest, StaysWhileItIsRegistered) {
+TEST_P(ManagedMemoryTest, CannotBeDestroyedWhileRegistered) {
   EXPECT_EQ(CodeOf(memory_.Destroy()), ErrorCode::kInUse);
   ASSERT_EQ(WritePage(0, region_), CompletionStatus::kSuccess);
   // Reregisters the same bytes, and then bytes that are not managed.
@@ -183,7 +183,7 @@ TEST_P(ManagedMemoryTest, StaysWhileItIsRegistered) {
   EXPECT_TRUE(memory_.bytes().empty());
 }
 
-TEST_P(ManagedMemoryTest, IsRegisteredAsAWholeAndWhole) {
+TEST_P(ManagedMemoryTest, RefusesRegionsBeyondItsEndAndPageLists) {
   std::span<std::byte> bytes = memory_.bytes();
   const std::span<std::byte> beyond(bytes.data() + kPage, bytes.size());
   EXPECT_EQ(CodeOf(MemoryRegion::Register(b_.domain, beyond, Access::kAll)), ErrorCode::kInvalid);
@@ -198,7 +198,7 @@ TEST_P(ManagedMemoryTest, IsRegisteredAsAWholeAndWhole) {
   EXPECT_EQ(std::memcmp(bytes.data() + 100, a_.memory.data(), 5'000), 0);
 }
 
-TEST(ManagedMemoryOptionsTest, RefusesWhatCannotBe) {
+TEST(ManagedMemoryOptionsTest, RefusesInvalidOptions) {
   const Context context = Good(Context::Open(VerbsTestOptions()));
   const auto code = [&](auto change) {
     ManagedMemoryOptions options = Small();

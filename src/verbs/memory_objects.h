@@ -31,7 +31,7 @@ struct RegionObject {
   }
   // REQUIRES: the process is not a child of the one that opened the device.
   [[nodiscard]] adapter::GuestControl& control() const { return *pd->device.guest_control(); }
-  // Its count of operations; nullptr if it has none, or in a child, which shares the word's memory.
+  // The current-I/O word; null if it has none, or in a forked child, which shares its memory.
   [[nodiscard]] memory::CurrentIo::Word* count() const {
     return pd->device.is_forked() ? nullptr : current_io;
   }
@@ -48,7 +48,7 @@ struct RegionObject {
   std::shared_ptr<PdObject> pd;
   memory::RegionSpec spec;
   memory::RegionKeys keys = {};
-  memory::CurrentIo::Word* current_io = nullptr;  // nullptr: it has none
+  memory::CurrentIo::Word* current_io = nullptr;  // may be null
   bool has_ended = true;
 };
 

@@ -17,13 +17,15 @@ memory::LinearBacking BackingOf(std::span<std::byte> bytes) {
 
 ErrorOr<PageShift> PageShiftOf(uint8_t value) {
   if (value < PageShift::kMin || value > PageShift::kMax) {
-    return Fail(verbs::Invalid("pages are of 2^12 to 2^28 bytes"));
+    return Fail(verbs::Invalid("page_shift must be 12 to 28"));
   }
   return PageShift(value);
 }
 
 ErrorOr<void> CheckBytes(std::span<std::byte> bytes) {
-  if (bytes.data() == nullptr && !bytes.empty()) return Fail(verbs::Invalid("bytes at nullptr"));
+  if (bytes.data() == nullptr && !bytes.empty()) {
+    return Fail(verbs::Invalid("bytes: null pointer with a length that is not 0"));
+  }
   return {};
 }
 
@@ -106,7 +108,7 @@ ErrorOr<MemoryRegion> MemoryRegion::Share(const ProtectionDomain& domain, const 
   if (!domain) return Fail(verbs::Empty("protection domain"));
   if (!with) return Fail(verbs::Empty("memory region"));
   if (with.object()->pd->context != domain.object()->context) {
-    return Fail(verbs::Invalid("the region is of another context"));
+    return Fail(verbs::Invalid("the region belongs to another context"));
   }
   auto made = Make(domain, SpecOf(domain, with.start(), with.length(), access, options),
                    memory::SharedBacking{with.object()->keys.local}, options);
@@ -145,7 +147,7 @@ ErrorOr<MemoryRegion> MemoryRegion::RegisterNull(const ProtectionDomain& domain)
 ErrorOr<void> MemoryRegion::Advise(std::span<const Range> ranges, Advice advice, bool wait) const
     try {
   if (!object()) return Fail(verbs::Empty("memory region"));
-  if (advice > Advice::kPrefetchNoFault) return Fail(verbs::Invalid("no such advice"));
+  if (advice > Advice::kPrefetchNoFault) return Fail(verbs::Invalid("unknown advice"));
   std::vector<Range> wanted;
   for (const Range& range : ranges) wanted.push_back({range.offset, range.length});
   return object()->pd->device.Advise(object()->keys.local, wanted, advice, wait);
@@ -171,7 +173,7 @@ ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) try {
     if (!*change.domain) return Fail(verbs::Empty("protection domain"));
     pd = change.domain->object();
     if (pd->context != region.pd->context) {
-      return Fail(verbs::Invalid("the protection domain is of another context"));
+      return Fail(verbs::Invalid("the protection domain belongs to another context"));
     }
     spec.pd = pd->id;
   }

@@ -17,7 +17,7 @@ class MemoryRegionTest : public VerbsPairTest {
   }
 };
 
-TEST_F(MemoryRegionTest, GrantsWhatItSays) {
+TEST_F(MemoryRegionTest, GrantsItsAccessRightsOnly) {
   a_.Fill(0, 64, 3);
   EXPECT_EQ(WriteTo(b_.region.Remote(100)), CompletionStatus::kSuccess);
   EXPECT_TRUE(b_.Holds(100, 64, 3));
@@ -47,14 +47,14 @@ TEST_F(MemoryRegionTest, StartsAtTheGivenAddress) {
   EXPECT_TRUE(b_.Holds(300, 64, 9));
 }
 
-TEST_F(MemoryRegionTest, OfOneTouchEndsWithTheFirstMessage) {
+TEST_F(MemoryRegionTest, AOneTouchRegionEndsWithItsFirstMessage) {
   const MemoryRegion once =
       Good(MemoryRegion::Register(b_.domain, b_.memory, Access::kAll, {.one_touch = true}));
   EXPECT_EQ(WriteTo(once.Remote()), CompletionStatus::kSuccess);
   EXPECT_EQ(WriteTo(once.Remote()), CompletionStatus::kRemoteAccessError);
 }
 
-TEST_F(MemoryRegionTest, MayHaveTwoKeys) {
+TEST_F(MemoryRegionTest, CanHaveSeparateLocalAndRemoteKeys) {
   const MemoryRegion two =
       Good(MemoryRegion::Register(b_.domain, b_.memory, Access::kAll, {.distinct_keys = true}));
   EXPECT_NE(two.l_key(), two.r_key());
@@ -62,7 +62,7 @@ TEST_F(MemoryRegionTest, MayHaveTwoKeys) {
   EXPECT_EQ(WriteTo({two.start(), two.l_key()}), CompletionStatus::kRemoteAccessError);
 }
 
-TEST_F(MemoryRegionTest, OfEverythingReachesAnything) {
+TEST_F(MemoryRegionTest, TheImplicitRegionReachesAllMemory) {
   const MemoryRegion all = Good(MemoryRegion::RegisterEverything(b_.domain, Access::kAll));
   uint64_t far[8] = {};
   a_.Fill(0, 64, 1);
@@ -70,7 +70,7 @@ TEST_F(MemoryRegionTest, OfEverythingReachesAnything) {
   EXPECT_EQ(std::memcmp(far, a_.memory.data(), sizeof far), 0);
 }
 
-TEST_F(MemoryRegionTest, OfPagesPutsThemInARow) {
+TEST_F(MemoryRegionTest, APageListIsContiguousForPeers) {
   constexpr size_t kPage = 4'096;
   auto* const pages = static_cast<std::byte*>(
       mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -89,7 +89,7 @@ TEST_F(MemoryRegionTest, OfPagesPutsThemInARow) {
   munmap(pages, 4 * kPage);
 }
 
-TEST_F(MemoryRegionTest, SharesItsTranslation) {
+TEST_F(MemoryRegionTest, CanShareItsTranslation) {
   const MemoryRegion shared =
       Good(MemoryRegion::Share(b_.domain, b_.region, Access::kLocal | Access::kRemoteWrite));
   EXPECT_NE(shared.r_key(), b_.region.r_key());
@@ -100,7 +100,7 @@ TEST_F(MemoryRegionTest, SharesItsTranslation) {
   EXPECT_EQ(CodeOf(MemoryRegion::Share(b_.domain, {}, Access::kAll)), ErrorCode::kInvalid);
 }
 
-TEST_F(MemoryRegionTest, IsRegisteredAnew) {
+TEST_F(MemoryRegionTest, CanBeReregistered) {
   const Key old = b_.region.r_key();
   std::vector<std::byte> other(128);
   Good(b_.region.Reregister({.bytes = other}));
@@ -121,7 +121,7 @@ TEST_F(MemoryRegionTest, IsRegisteredAnew) {
   EXPECT_EQ(CodeOf(MemoryRegion{}.Reregister({})), ErrorCode::kInvalid);
 }
 
-TEST_F(MemoryRegionTest, IsFilledInByWorkRequest) {
+TEST_F(MemoryRegionTest, CanBeRegisteredByWorkRequest) {
   constexpr size_t kPage = 4'096;
   auto* const page = static_cast<std::byte*>(
       mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -149,7 +149,7 @@ TEST_F(MemoryRegionTest, IsFilledInByWorkRequest) {
   EXPECT_EQ(CodeOf(MemoryRegion::Reserve(b_.domain, 1, 40)), ErrorCode::kInvalid);
 }
 
-TEST_F(MemoryRegionTest, IsNotFilledInWhereThatIsOff) {
+TEST_F(MemoryRegionTest, RefusesRegistrationByWorkRequestIfDisabled) {
   QpSpec spec = b_.Spec();
   spec.registration = RegistrationMode::kDisabled;
   qb_ = Good(QueuePair::Create(b_.domain, spec));
@@ -160,7 +160,7 @@ TEST_F(MemoryRegionTest, IsNotFilledInWhereThatIsOff) {
   EXPECT_EQ(b_.WaitStatus(), CompletionStatus::kLocalQpOperationError);
 }
 
-TEST_F(MemoryRegionTest, RefusesWhatCannotBe) {
+TEST_F(MemoryRegionTest, RefusesInvalidArguments) {
   EXPECT_EQ(
       CodeOf(MemoryRegion::Register(
           b_.domain, std::span<std::byte>(static_cast<std::byte*>(nullptr), 8), Access::kAll)),
@@ -173,7 +173,7 @@ TEST_F(MemoryRegionTest, RefusesWhatCannotBe) {
 
 using NullRegionTest = VerbsPairTest;
 
-TEST_F(NullRegionTest, SendsZerosAndSwallowsWhatComes) {
+TEST_F(NullRegionTest, ReadsZerosAndDiscardsWrites) {
   const MemoryRegion null = Good(MemoryRegion::RegisterNull(a_.domain));
   b_.Fill(0, 10'000, 3);
   ASSERT_TRUE(qa_.Post(Read{.data = null.Local(0x5000, 10'000), .remote = b_.region.Remote(0)}));
@@ -190,7 +190,7 @@ TEST_F(NullRegionTest, GrantsNothingToPeers) {
   EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kRemoteAccessError);
 }
 
-TEST_F(NullRegionTest, TakesAdviceAndHasNothingToDo) {
+TEST_F(NullRegionTest, AcceptsAdviceWithoutEffect) {
   const MemoryRegion null = Good(MemoryRegion::RegisterNull(a_.domain));
   Good(null.Advise(0, UINT64_MAX, Advice::kPrefetchWrite, true));
 }

@@ -8,7 +8,7 @@ namespace verbena {
 
 ErrorOr<MemoryWindow> MemoryWindow::Allocate(const ProtectionDomain& domain, WindowType type) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
-  if (type > WindowType::k2B) return Fail(verbs::Invalid("no such type of window"));
+  if (type > WindowType::k2B) return Fail(verbs::Invalid("unknown window type"));
   verbs::PdObject& pd = *domain.object();
   auto window = std::make_shared<verbs::WindowObject>(domain.object(), type);
   const auto key = pd.device.AllocateWindow(pd.id, type);

@@ -9,7 +9,7 @@ namespace {
 
 class MemoryWindowTest : public VerbsPairTest {
  protected:
-  // Binds it to 64 bytes of b_; its new key.
+  // Binds the window to 64 bytes of b_; returns its new key.
   Key BindAgain(Key window, const MemoryRegion& region) {
     const Key key = NextKey(window);
     EXPECT_TRUE(qb_.Post(Bind{.window = window,
@@ -30,13 +30,13 @@ class MemoryWindowTest : public VerbsPairTest {
   MemoryWindow window_ = Good(MemoryWindow::Allocate(b_.domain, WindowType::k2A));
 };
 
-TEST_F(MemoryWindowTest, ShowsWhatItIsBoundTo) {
+TEST_F(MemoryWindowTest, GrantsTheBytesItIsBoundTo) {
   const Key key = BindAgain(window_.first_key(), b_.region);
   EXPECT_EQ(WriteTo(key), CompletionStatus::kSuccess);
   EXPECT_EQ(WriteTo(key, 99), CompletionStatus::kRemoteAccessError);
 }
 
-TEST_F(MemoryWindowTest, IsBoundAgainAndAgain) {
+TEST_F(MemoryWindowTest, CanBeReboundRepeatedly) {
   Key key = window_.first_key();
   for (int i = 0; i < 5; ++i) {
     key = BindAgain(key, b_.region);
@@ -47,7 +47,7 @@ TEST_F(MemoryWindowTest, IsBoundAgainAndAgain) {
   EXPECT_EQ(WriteTo(key), CompletionStatus::kRemoteAccessError);
 }
 
-TEST_F(MemoryWindowTest, EndsWithItsHandleWhateverItsKeyIsNow) {
+TEST_F(MemoryWindowTest, EndsWithItsHandleWithAnyCurrentKey) {
   Key key = window_.first_key();
   for (int i = 0; i < 3; ++i) {
     key = BindAgain(key, b_.region);
@@ -55,13 +55,13 @@ TEST_F(MemoryWindowTest, EndsWithItsHandleWhateverItsKeyIsNow) {
     ASSERT_TRUE(qb_.Post(Invalidate{.key = key}));
     ASSERT_EQ(b_.WaitStatus(), CompletionStatus::kSuccess);
   }
-  // While it is bound the region stays...
+  // While the window is bound, the region cannot be destroyed.
   EXPECT_EQ(CodeOf(b_.region.Destroy()), ErrorCode::kInUse);
   EXPECT_EQ(CodeOf(b_.region.Reregister({.access = Access::kLocal})), ErrorCode::kInUse);
   Good(window_.Destroy());
   EXPECT_EQ(window_.first_key(), Key{});
   EXPECT_EQ(WriteTo(key), CompletionStatus::kRemoteAccessError);
-  // ...and no longer.
+  // The end of the window allows it.
   Good(b_.region.Destroy());
 }
 
@@ -80,14 +80,14 @@ TEST_F(MemoryWindowTest, EndsWithTheRegionItIsBoundTo) {
   Good(window_.Destroy());
 }
 
-TEST_F(MemoryWindowTest, HasATypeThatIsThere) {
+TEST_F(MemoryWindowTest, RefusesAnUnknownType) {
   EXPECT_EQ(window_.type(), WindowType::k2A);
   EXPECT_EQ(CodeOf(MemoryWindow::Allocate(b_.domain, static_cast<WindowType>(3))),
             ErrorCode::kInvalid);
   EXPECT_EQ(CodeOf(MemoryWindow{}.Destroy()), ErrorCode::kInvalid);
 }
 
-TEST_F(MemoryWindowTest, OfType1IsBoundWhileItIsBoundAndUnboundByNoBytes) {
+TEST_F(MemoryWindowTest, Type1CanBeReboundAndIsUnboundByLengthZero) {
   MemoryWindow window = Good(MemoryWindow::Allocate(b_.domain, WindowType::k1));
   EXPECT_EQ(window.type(), WindowType::k1);
   Key key = window.first_key();
@@ -101,7 +101,7 @@ TEST_F(MemoryWindowTest, OfType1IsBoundWhileItIsBoundAndUnboundByNoBytes) {
   EXPECT_EQ(WriteTo(unbound), CompletionStatus::kRemoteAccessError);
 }
 
-TEST_F(MemoryWindowTest, OfType1ServesEveryQueuePairOfItsDomain) {
+TEST_F(MemoryWindowTest, Type1ServesEveryQueuePairOfItsDomain) {
   const MemoryWindow window = Good(MemoryWindow::Allocate(b_.domain, WindowType::k1));
   const Key key = BindAgain(window.first_key(), b_.region);
   QueuePair qa = a_.MakeQp();
@@ -112,21 +112,21 @@ TEST_F(MemoryWindowTest, OfType1ServesEveryQueuePairOfItsDomain) {
   EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
 }
 
-TEST_F(MemoryWindowTest, OfType1NeedsAnotherKeyAndIsNotInvalidated) {
+TEST_F(MemoryWindowTest, Type1NeedsANewKeyAndCannotBeInvalidated) {
   const MemoryWindow window = Good(MemoryWindow::Allocate(b_.domain, WindowType::k1));
   const Key key = BindAgain(window.first_key(), b_.region);
   ASSERT_TRUE(qb_.Post(Bind{.window = key, .r_key = key}));
   EXPECT_EQ(b_.WaitStatus(), CompletionStatus::kWindowBindError);
 }
 
-TEST_F(MemoryWindowTest, KeepsItsIndex) {
+TEST_F(MemoryWindowTest, KeepsItsKeyIndex) {
   const auto posted = qb_.Post(Bind{.window = window_.first_key(),
                                     .r_key = Key{window_.first_key().value() ^ 0x100},
                                     .region = b_.region.l_key()});
   EXPECT_EQ(CodeOf(posted), ErrorCode::kInvalid);
 }
 
-TEST_F(MemoryWindowTest, MayOutliveItsDomainsHandle) {
+TEST_F(MemoryWindowTest, CanOutliveTheHandleOfItsDomain) {
   b_.domain = {};
   const Key key = BindAgain(window_.first_key(), b_.region);
   EXPECT_EQ(WriteTo(key), CompletionStatus::kSuccess);

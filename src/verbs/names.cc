@@ -1,5 +1,5 @@
-// The functions of the API that inner layers define. A shared library takes from the archives of
-// those layers only what is referenced, so all of them are referenced here.
+// References the API functions that inner layers define. The linker takes only referenced objects
+// from the archives of those layers.
 
 #include "verbena/async_event.h"
 #include "verbena/completion.h"

@@ -17,7 +17,7 @@ void ExpectNames(Enum last) {
   EXPECT_EQ(names.count(""), 0U);
 }
 
-TEST(NamesTest, EveryValueHasItsOwn) {
+TEST(NamesTest, EveryValueHasADistinctName) {
   ExpectNames(ErrorCode::kOverflow);
   ExpectNames(CompletionStatus::kTagMatchingIncomplete);
   ExpectNames(QpState::kErr);
@@ -27,7 +27,7 @@ TEST(NamesTest, EveryValueHasItsOwn) {
   ExpectNames(SendDrop::kOther);
 }
 
-TEST(NamesTest, AreTheRightOnes) {
+TEST(NamesTest, HaveTheExpectedNames) {
   EXPECT_STREQ(NameOf(ErrorCode::kInUse), "in use");
   EXPECT_STREQ(NameOf(ErrorCode::kOverflow), "overflow");
   EXPECT_STREQ(NameOf(QpState::kRtr), "RTR");

@@ -18,11 +18,11 @@
 // it depends on, so that those are destroyed after it.
 //
 // Invariant: until an object has ended, its object in the adapter exists. The object here is
-// created first, and refers to nothing yet, so that if memory runs out nothing is left in the
-// adapter without an owner. End asks the adapter to destroy it, which may refuse; the destructor
-// calls End if no call did.
+// created first, with a null pointer, so that an object in the adapter always has an owner even if
+// memory runs out. End makes the adapter destroy its object, which may fail; the destructor calls
+// End if no call did.
 //
-// Thread rule: immutable, except for End, which is called by the last user, and where noted.
+// Thread rule: immutable, except for End, which the last user calls, and where noted.
 
 namespace verbena::verbs {
 
@@ -33,11 +33,11 @@ template <class Object>
 void EndQuietly(Object& object) noexcept {
   try {
     static_cast<void>(object.End());
-  } catch (const std::bad_alloc&) {  // for the text of a refusal
+  } catch (const std::bad_alloc&) {  // of an error text
   }
 }
 
-// The id of a queue for users: 0 for none.
+// The id of a queue in the API; 0 for none.
 [[nodiscard]] inline CqId IdOf(const adapter::Cq* cq) {
   return CqId{reinterpret_cast<uintptr_t>(cq)};
 }
@@ -45,8 +45,8 @@ void EndQuietly(Object& object) noexcept {
   return SrqId{reinterpret_cast<uintptr_t>(srq)};
 }
 
-// What the objects of a context share. The context has its own asynchronous events; it may share
-// the adapter.
+// Shared by the objects of a context. Each context has asynchronous events of its own, and may
+// share the adapter with others.
 struct ContextObject {
   ContextObject(std::shared_ptr<adapter::Adapter> on, const Options& with)
       : device(std::move(on)), options(with) {}
@@ -58,11 +58,11 @@ struct ContextObject {
 
   const std::shared_ptr<adapter::Adapter> device;
   const Options options;
-  adapter::EventQueue* events = nullptr;  // set before any other thread sees the context
+  adapter::EventQueue* events = nullptr;  // set before other threads can use the context
 };
 
-// What belongs to the handle of a context alone: objects that outlive the handle share the
-// ContextObject only. Without the handle events cannot be read, so their file is closed with it.
+// Owned by the handle of a context alone; objects that outlive the handle share only the
+// ContextObject. Without the handle events cannot be read, so their file is closed with it.
 struct OpenContext {
   explicit OpenContext(std::shared_ptr<ContextObject> opened) : context(std::move(opened)) {}
   OpenContext(const OpenContext&) = delete;
@@ -98,8 +98,8 @@ struct PdObject {
   bool has_ended = true;
 };
 
-// An object that the adapter refers to by pointer, which is null before it is created and after it
-// has ended.
+// An object with a pointer to its object in the adapter, which is null before that is created and
+// after it has ended.
 template <class Thing, class Base>
 struct HandleBase {
   HandleBase(std::shared_ptr<Base> on, adapter::Adapter& of) : base(std::move(on)), device(of) {}
@@ -140,8 +140,8 @@ struct ManagedMemoryObject : HandleBase<odp::ManagedArena, ContextObject> {
   using HandleBase::HandleBase;
 };
 
-// For a shared receive queue of extended connections; with tag matching, the completion queue.
-// Empty otherwise.
+// The XRC domain and completion queue of an XRC shared receive queue, or the completion queue of
+// one with tag matching. Empty otherwise.
 struct XrcOwners {
   std::shared_ptr<XrcDomainObject> xrc;
   std::shared_ptr<CqObject> cq;
@@ -151,7 +151,7 @@ struct SrqObject : XrcOwners, HandleBase<adapter::Srq, PdObject> {
       : XrcOwners(std::move(shares)), HandleBase(pd, pd->device) {}
 };
 
-// Those that exist.
+// Null for queues that the queue pair does not have.
 struct QueueOwners {
   std::shared_ptr<CqObject> send_cq = {};
   std::shared_ptr<CqObject> receive_cq = {};

@@ -16,7 +16,7 @@ class GroupsTest : public testing::Test {
   QueuePair qp_ = node_.MakeQp(QpType::kUd);
 };
 
-TEST_F(GroupsTest, KeepTheQueuePairFromDestroy) {
+TEST_F(GroupsTest, AQueuePairInAGroupIsNotDestroyed) {
   Good(qp_.AttachMulticast(group_));
   EXPECT_EQ(CodeOf(qp_.Destroy()), ErrorCode::kInUse);
   Good(qp_.DetachMulticast(group_));
@@ -24,7 +24,7 @@ TEST_F(GroupsTest, KeepTheQueuePairFromDestroy) {
   Good(qp_.Destroy());
 }
 
-TEST_F(GroupsTest, AreLeftInTheEnd) {
+TEST_F(GroupsTest, ADestroyedQueuePairLeavesItsGroups) {
   Good(qp_.AttachMulticast(group_));
   qp_ = {};
   // No object refers to the domain any more.
@@ -32,7 +32,7 @@ TEST_F(GroupsTest, AreLeftInTheEnd) {
   Good(node_.domain.Destroy());
 }
 
-TEST_F(GroupsTest, AreForDatagrams) {
+TEST_F(GroupsTest, OnlyDatagramQueuePairsJoinGroups) {
   QueuePair connected = node_.MakeQp();
   EXPECT_EQ(CodeOf(connected.AttachMulticast(group_)), ErrorCode::kInvalid);
   Good(connected.Destroy());
@@ -44,7 +44,7 @@ TEST(ObjectsTest, ANullObjectHasIdZero) {
 }
 
 // The limits allow one set of objects, so each round uses what the previous one has released.
-TEST(ObjectsTest, NothingIsLeftBehind) {
+TEST(ObjectsTest, DestroyedObjectsFreeTheirResources) {
   Options options = VerbsTestOptions();
   options.qps_max = options.cqs_max = options.srqs_max = options.channels_max = 1;
   options.domains_max = options.paths_max = 1;

@@ -45,7 +45,7 @@ adapter::AdapterOptions ToAdapter(const Options& options) {
   to.memory_budget_strict = options.memory_budget_strict;
   to.swap = options.swap;
   if (!options.guest.empty()) {
-    // Until the broker says otherwise.
+    // Until the broker sets another budget.
     to.memory_budget = std::max(options.guest_min, adapter::kMemoryBudgetMin);
     to.memory_floor = options.guest_min;
   }

@@ -7,8 +7,8 @@
 namespace verbena::verbs {
 namespace {
 
-// Two headers have the defaults, because users see only one of them.
-TEST(OptionsTest, TheDefaultsAreTheAdapters) {
+// The defaults are in two headers, of which only one is public.
+TEST(OptionsTest, DefaultsEqualThoseOfTheAdapter) {
   const adapter::AdapterOptions made = ToAdapter(Options{});
   const adapter::AdapterOptions theirs;
   EXPECT_EQ(made.qps_max, theirs.qps_max);
@@ -55,7 +55,7 @@ TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   EXPECT_EQ(made.memory.remote_through_regions, theirs.memory.remote_through_regions);
 }
 
-TEST(OptionsTest, EachGoesToItsPlace) {
+TEST(OptionsTest, EveryOptionIsConverted) {
   Options options;
   options.qps_max = 1;
   options.key_slots_max = 2;
@@ -87,7 +87,7 @@ TEST(OptionsTest, EachGoesToItsPlace) {
 }
 
 // Contexts share an adapter if their options are equal.
-TEST(OptionsTest, AreComparedWithTheirCallback) {
+TEST(OptionsTest, ComparisonIncludesTheCallback) {
   Options a, b;
   EXPECT_EQ(a, b);
   b.trace = "file";

@@ -14,7 +14,7 @@ namespace {
 using verbs::QpObject;
 using verbs::SendTranslation;
 
-// Checks the arguments that the queue does not check: the reason if one is wrong.
+// Checks the arguments that the queue does not check; the reason if one is invalid.
 template <class Request>
 std::optional<PostReason> Refuses(const QpObject& /*qp*/, const Request& /*request*/) {
   return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<PostReason> Refuses(const QpObject& /*qp*/, const Delay& delay) {
   return std::nullopt;
 }
 
-// After the post, and not under the lock of the queue: the bind registry holds its lock during
+// Called after the post and without the lock of the queue: the bind registry holds its lock during
 // calls of the engine, which may take the lock of a queue.
 template <class Request>
 void Note(const QpObject& /*qp*/, const Request& /*request*/) {}

@@ -59,7 +59,7 @@ std::string ToString(const PostError& error) {
     case PostReason::kTooManyPages:
       return name + " (" + std::to_string(error.given) + ", at most " +
              std::to_string(error.limit) + ")";
-    default:  // the name says it all
+    default:  // no figures
       return name;
   }
 }

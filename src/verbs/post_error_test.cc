@@ -18,7 +18,7 @@ TEST(PostErrorTest, EveryReasonHasItsOwnName) {
   EXPECT_STREQ(NameOf(static_cast<PostReason>(kPostReasonCount)), "?");
 }
 
-TEST(PostErrorTest, TellsWhatWasGivenAndTheLimit) {
+TEST(PostErrorTest, NamesTheValueAndTheLimit) {
   EXPECT_EQ(ToString(PostError::Exceeds(PostReason::kTooManySges, 5, 4)),
             "data: more elements than sges_max of the queue (5, at most 4)");
   EXPECT_EQ(ToString(PostError::Exceeds(PostReason::kInlineTooLong, 129, 128)),
@@ -29,18 +29,18 @@ TEST(PostErrorTest, TellsWhatWasGivenAndTheLimit) {
             "the queue is full: its capacity is 64");
 }
 
-TEST(PostErrorTest, TellsTheState) {
+TEST(PostErrorTest, NamesTheState) {
   EXPECT_EQ(ToString(PostError{PostReason::kSendsNeedRts, QpState::kRtr}),
             "sends are posted in state RTS or later: the queue pair is in RTR");
   EXPECT_EQ(ToString(PostError{PostReason::kReceivesNeedInit, QpState::kReset}),
             "receives are posted in state INIT or later: the queue pair is in RESET");
 }
 
-TEST(PostErrorTest, TheRestIsTheName) {
+TEST(PostErrorTest, OtherReasonsHaveNoFigures) {
   EXPECT_EQ(ToString(PostError{PostReason::kNegativeDuration}), "duration: must not be negative");
 }
 
-TEST(PostErrorTest, AFigureThatDoesNotFitIsTheLargest) {
+TEST(PostErrorTest, ClampsFiguresThatDoNotFit) {
   EXPECT_EQ(PostError::Exceeds(PostReason::kInlineTooLong, uint64_t{1} << 32, 8).given,
             0xFFFF'FFFF);
 }

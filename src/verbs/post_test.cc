@@ -77,7 +77,7 @@ TEST_F(PostTest, InlineDataNeedsNoKeyAndMayChangeAtOnce) {
             (PostError{.reason = PostReason::kInlineTooLong, .given = 129, .limit = 128}));
 }
 
-TEST_F(PostTest, ASendEndsAKeyOfThePeers) {
+TEST_F(PostTest, ASendInvalidatesAKeyOfThePeer) {
   const MemoryWindow window = Good(MemoryWindow::Allocate(b_.domain, WindowType::k2A));
   const Key key = NextKey(window.first_key());
   ASSERT_TRUE(qb_.Post(Bind{.window = window.first_key(),
@@ -94,7 +94,7 @@ TEST_F(PostTest, ASendEndsAKeyOfThePeers) {
   EXPECT_EQ(received->invalidated, key);
 }
 
-TEST_F(PostTest, DelayHoldsBackWhatIsBehindIt) {
+TEST_F(PostTest, ADelayHoldsBackLaterRequests) {
   const Time start = Now();
   ASSERT_TRUE(qa_.Post(Delay{.duration = std::chrono::milliseconds(20)}));
   ASSERT_TRUE(qa_.Post(Write{.data = a_.region.Local(0, 8), .remote = b_.region.Remote()}));
@@ -113,7 +113,7 @@ TEST_F(PostTest, Flushes) {
   EXPECT_TRUE(flushed->ok());
 }
 
-TEST_F(PostTest, AChainStandsUpToTheFirstThatIsRefused) {
+TEST_F(PostTest, AChainIsPostedUpToTheFirstRefusal) {
   const Write good{.data = a_.region.Local(0, 8), .remote = b_.region.Remote()};
   const std::vector<SendRequest> chain = {
       good, Read{.data = a_.region.Local(8, 8), .remote = b_.region.Remote()},
@@ -129,26 +129,26 @@ TEST_F(PostTest, AChainStandsUpToTheFirstThatIsRefused) {
   EXPECT_TRUE(a_.Wait()->ok() && a_.Wait()->ok());
 }
 
-TEST_F(PostTest, AChainOfAllOrNoneLeavesNoTraceWhenOneIsRefused) {
+TEST_F(PostTest, AnAllOrNoneChainPostsNothingIfOneIsRefused) {
   const Write good{.data = a_.region.Local(0, 8), .remote = b_.region.Remote()};
   const std::vector<SendRequest> chain = {good, good,
                                           Send{.immediate = Immediate{}, .invalidate = Key{}}};
   const ChainResult result = qa_.PostChain(chain, Chain::kAllOrNone);
   EXPECT_EQ(result.posted, 0U);
   EXPECT_EQ(CodeOf(result.result), ErrorCode::kInvalid);
-  // The first completion is that of the next request: the two good ones were dropped.
+  // The first completion is that of the next request, because the two valid ones were not posted.
   const SendRequest last[] = {Read{.data = a_.region.Local(8, 8), .remote = b_.region.Remote()}};
   EXPECT_EQ(qa_.PostChain(last, Chain::kAllOrNone).posted, 1U);
   EXPECT_EQ(a_.Wait()->opcode, CompletionOpcode::kRead);
 }
 
-TEST_F(PostTest, AFullQueueSaysSo) {
+TEST_F(PostTest, AFullQueueIsReported) {
   QueuePair idle = a_.MakeQp();
   Good(idle.Prepare());
   for (int i = 0; i < 64; ++i) ASSERT_TRUE(idle.Post(Receive{}));
   EXPECT_EQ(ErrorOf(idle.Post(Receive{})),
             (PostError{.reason = PostReason::kQueueFull, .given = 64, .limit = 64}));
-  // 64 requests that wait, and one that does not fit.
+  // 64 requests fill the queue, and one is too many.
   const std::vector<SendRequest> chain(65, Delay{.duration = std::chrono::seconds(1)});
   const ChainResult result = qa_.PostChain(chain);
   EXPECT_EQ(result.posted, 64U);
@@ -164,7 +164,7 @@ TEST_F(PostTest, OnlyDatagramsHaveADestination) {
             PostReason::kInvalidateInDatagram);
 }
 
-TEST_F(PostTest, BeforeItIsConnectedNothingIsSent) {
+TEST_F(PostTest, RefusesSendsBeforeConnect) {
   QueuePair fresh = a_.MakeQp();
   const PostError reset{PostReason::kSendsNeedRts, QpState::kReset};
   EXPECT_EQ(ErrorOf(fresh.Post(Send{})), reset);
@@ -176,7 +176,7 @@ TEST_F(PostTest, BeforeItIsConnectedNothingIsSent) {
   EXPECT_TRUE(fresh.Post(Receive{}));
 }
 
-TEST_F(PostTest, AnEmptyOneTakesNothing) {
+TEST_F(PostTest, AnEmptyHandleRefusesPosts) {
   const QueuePair none;
   EXPECT_EQ(ErrorOf(none.Post(Send{})), PostReason::kNoHandle);
   EXPECT_EQ(ErrorOf(none.Post(Write{})), PostReason::kNoHandle);
@@ -208,7 +208,7 @@ TEST_F(PostTest, AnErrorNamesTheArgument) {
   EXPECT_EQ(ErrorOf(qa_.Post(Register{.registration = {.pages = pages}})), too_many_pages);
 }
 
-TEST_F(PostTest, RequestsThatDoNotAskDoNotComplete) {
+TEST_F(PostTest, UnsignaledRequestsDoNotComplete) {
   ASSERT_TRUE(qa_.Post(Write{.id = WrId{1},
                              .data = a_.region.Local(0, 8),
                              .remote = b_.region.Remote(),

@@ -7,7 +7,7 @@
 namespace verbena {
 namespace {
 
-TEST(ProtectionDomainTest, IsNotDestroyedUnderOthers) {
+TEST(ProtectionDomainTest, CannotBeDestroyedWhileInUse) {
   VerbsNode node;
   EXPECT_EQ(CodeOf(node.domain.Destroy()), ErrorCode::kInUse);
   EXPECT_TRUE(node.domain);
@@ -17,7 +17,7 @@ TEST(ProtectionDomainTest, IsNotDestroyedUnderOthers) {
   EXPECT_EQ(CodeOf(node.domain.Destroy()), ErrorCode::kInvalid);
 }
 
-TEST(ProtectionDomainTest, StaysForThoseWhoStandOnIt) {
+TEST(ProtectionDomainTest, StaysAliveWhileObjectsUseIt) {
   VerbsNode a, b;
   QueuePair qa = a.MakeQp(), qb = b.MakeQp();
   ConnectPair(a, qa, b, qb);
@@ -42,7 +42,7 @@ TEST(ProtectionDomainTest, SeparatesKeys) {
   EXPECT_EQ(node.WaitStatus(), CompletionStatus::kLocalProtectionError);
 }
 
-TEST(ProtectionDomainTest, NothingIsMadeFromAnEmptyOne) {
+TEST(ProtectionDomainTest, AnEmptyHandleCreatesNothing) {
   VerbsNode node;
   const ProtectionDomain none;
   EXPECT_EQ(CodeOf(MemoryRegion::Register(none, node.memory, Access::kAll)), ErrorCode::kInvalid);

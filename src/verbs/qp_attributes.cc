@@ -7,7 +7,7 @@ using transport::QpAttribute;
 adapter::QpChange ChangeOf(const QpAttributes& from) {
   adapter::QpChange change;
   transport::QpSettings& to = change.attributes;
-  // Sets a value, and that it counts, if there is one; T makes a strong type of an integer.
+  // Sets a value and its bit in the mask, if it is given; T converts an integer to a strong type.
   const auto take = [&]<class T>(QpAttribute attribute, const auto& value, T& target) {
     if (!value) return;
     target = T(*value);

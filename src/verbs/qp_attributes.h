@@ -5,7 +5,7 @@
 
 namespace verbena::verbs {
 
-// The attributes that are given, as values and a mask.
+// The given attributes, as values and a mask.
 [[nodiscard]] adapter::QpChange ChangeOf(const QpAttributes& attributes);
 [[nodiscard]] QpReport ReportOf(const adapter::QpStatus& status);
 

@@ -7,7 +7,7 @@ namespace {
 
 using transport::QpAttribute;
 
-TEST(QpAttributesTest, OnlyWhatIsSetCounts) {
+TEST(QpAttributesTest, TheMaskHasOnlyTheGivenAttributes) {
   EXPECT_TRUE(ChangeOf(QpAttributes{}).mask.empty());
   const auto change = ChangeOf(QpAttributes{.state = QpState::kRtr, .rq_psn = Psn{0xFFFFFF}});
   EXPECT_EQ(change.mask, QpAttribute::kState | QpAttribute::kRqPsn);
@@ -15,7 +15,7 @@ TEST(QpAttributesTest, OnlyWhatIsSetCounts) {
   EXPECT_EQ(change.attributes.rq_psn.value(), 0xFFFFFFU);
 }
 
-TEST(QpAttributesTest, AllThereAreCanBeSet) {
+TEST(QpAttributesTest, EveryAttributeCanBeSet) {
   const QpAttributes all{.state = QpState::kErr,
                          .current_state = QpState::kRts,
                          .sqd_notify = true,

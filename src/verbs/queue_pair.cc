@@ -25,12 +25,12 @@ const std::shared_ptr<verbs::ContextObject>& ContextOf(const Object& object) {
   return object.base;
 }
 
-// Checks values that a program may have cast: the tables of the transport have a row for each valid
-// value only.
+// Checks enum values, which a program may have cast from integers: the tables of the transport have
+// rows for valid values only.
 ErrorOr<void> CheckKind(const QpSpec& spec) {
-  if (spec.type > QpType::kXrcReceive) return Fail(verbs::Invalid("no such type of queue pair"));
+  if (spec.type > QpType::kXrcReceive) return Fail(verbs::Invalid("type: unknown queue pair type"));
   if (spec.registration > RegistrationMode::kReactive) {
-    return Fail(verbs::Invalid("no such mode of registration"));
+    return Fail(verbs::Invalid("registration: unknown registration mode"));
   }
   return {};
 }
@@ -42,7 +42,7 @@ ErrorOr<void> CheckShare(const HandleType* handle, const std::shared_ptr<verbs::
   if (handle == nullptr) return {};
   if (!*handle) return Fail(verbs::Empty(what));
   if (ContextOf(*handle->object()) != of) {
-    return Fail(verbs::Invalid(std::string("the ") + what + " is of another context"));
+    return Fail(verbs::Invalid(std::string("the ") + what + " belongs to another context"));
   }
   return {};
 }
@@ -50,19 +50,23 @@ ErrorOr<void> CheckShare(const HandleType* handle, const std::shared_ptr<verbs::
 ErrorOr<void> CheckQueues(const verbs::PdObject& pd, const QpSpec& spec) {
   if (spec.type == QpType::kXrcReceive) {
     if (spec.xrc_domain == nullptr) {
-      return Fail(verbs::Invalid("the receiving end of an XRC connection needs an XRC domain"));
+      return Fail(
+          verbs::Invalid("xrc_domain: a queue pair of type XRC receive needs an XRC domain"));
     }
     return CheckShare(spec.xrc_domain, pd.context, "XRC domain");
   }
   const bool needs_receive_cq = spec.type != QpType::kXrcSend;
   if (spec.send_cq == nullptr || (needs_receive_cq && spec.receive_cq == nullptr)) {
-    return Fail(verbs::Invalid("a queue pair needs a completion queue for each of its queues"));
+    return Fail(verbs::Invalid(
+        "send_cq, receive_cq: a queue pair needs a completion queue for each of its queues"));
   }
   for (const CompletionQueue* const cq : {spec.send_cq, spec.receive_cq}) {
     if (const auto ok = CheckShare(cq, pd.context, "completion queue"); !ok) return ok;
   }
   if (spec.srq != nullptr && *spec.srq && spec.srq->number() != SrqNumber{}) {
-    return Fail(verbs::Invalid("a shared receive queue of XRC serves no queue pair by itself"));
+    return Fail(
+        verbs::Invalid("srq: an XRC shared receive queue receives through its XRC domain, not "
+                       "through a queue pair"));
   }
   return CheckShare(spec.srq, pd.context, "shared receive queue");
 }
@@ -133,7 +137,9 @@ QpType QueuePair::type() const { return object() ? object()->thing->spec().type 
 
 ErrorOr<void> QueuePair::Prepare(Access access) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
-  if (type() == QpType::kUd) return Fail(verbs::Invalid("a datagram queue pair is activated"));
+  if (type() == QpType::kUd) {
+    return Fail(verbs::Invalid("Prepare is for connections: call Activate for a UD queue pair"));
+  }
   return ModifyObject(
       *object(),
       {.state = QpState::kInit, .access = access, .p_key_index = kDefaultPartition, .port = kPort});
@@ -145,7 +151,9 @@ ErrorOr<void> QueuePair::Connect(const QpAddress& local, const QpAddress& remote
                                  const ConnectSettings& settings) try {
   const auto report = Query();
   if (!report) return Fail(report.error());
-  if (local.qp != number()) return Fail(verbs::Invalid("the local address is another's"));
+  if (local.qp != number()) {
+    return Fail(verbs::Invalid("local: the address of another queue pair"));
+  }
   const AddressVector path{.source = local.gid,
                            .destination = remote.gid,
                            .interface = settings.interface,
@@ -181,7 +189,9 @@ ErrorOr<void> QueuePair::Connect(const QpAddress& local, const QpAddress& remote
 
 ErrorOr<void> QueuePair::Activate(QKey q_key, Psn psn) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
-  if (type() != QpType::kUd) return Fail(verbs::Invalid("only a datagram queue pair is activated"));
+  if (type() != QpType::kUd) {
+    return Fail(verbs::Invalid("Activate is for UD queue pairs: call Connect for connections"));
+  }
   const QpAttributes steps[] = {
       {.state = QpState::kInit, .p_key_index = kDefaultPartition, .port = kPort, .q_key = q_key},
       {.state = QpState::kRtr},

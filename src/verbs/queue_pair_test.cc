@@ -7,7 +7,7 @@
 namespace verbena {
 namespace {
 
-// Both kinds of address, over real sockets: the two nodes have a port each.
+// IPv4 and IPv6 over real sockets: the two nodes have a port each.
 class QueuePairTest : public testing::TestWithParam<const char*> {
  protected:
   VerbsNode a_{GetParam()}, b_{GetParam()};
@@ -37,7 +37,7 @@ TEST_P(QueuePairTest, AnUnreliableConnectionMovesMessages) {
   QueuePair qa = a_.MakeQp(QpType::kUc), qb = b_.MakeQp(QpType::kUc);
   ConnectPair(a_, qa, b_, qb);
   ASSERT_TRUE(qb.Post(Receive{.data = b_.region.Local(0, 5'000)}));
-  // Pages that are absent drop what is for them, so they are touched.
+  // Touches the pages, because packets to absent pages could be dropped.
   b_.Fill(0, 5'000, 0);
   a_.Fill(0, 5'000, 2);
   std::optional<Completion> received;
@@ -54,7 +54,7 @@ TEST_P(QueuePairTest, AnUnreliableConnectionMovesMessages) {
   EXPECT_TRUE(b_.Holds(0, 5'000, 2));
 }
 
-TEST_P(QueuePairTest, DatagramsGoWhereTheirHandleSays) {
+TEST_P(QueuePairTest, DatagramsGoToTheirAddressHandle) {
   constexpr uint32_t kGrh = 40;
   const QKey q_key{0x1234};
   QueuePair qa = a_.MakeQp(QpType::kUd), qb = b_.MakeQp(QpType::kUd);
@@ -84,7 +84,7 @@ TEST_P(QueuePairTest, DatagramsGoWhereTheirHandleSays) {
 
 class QueuePairPairTest : public VerbsPairTest {};
 
-TEST_F(QueuePairPairTest, SaysWhatItIs) {
+TEST_F(QueuePairPairTest, QueryReturnsItsAttributes) {
   EXPECT_EQ(qa_.type(), QpType::kRc);
   EXPECT_NE(qa_.number(), qb_.number());
   const QpReport report = Good(qa_.Query());
@@ -96,7 +96,7 @@ TEST_F(QueuePairPairTest, SaysWhatItIs) {
   EXPECT_EQ(Good(a_.MakeQp().Query()).attributes.path, std::nullopt);
 }
 
-TEST_F(QueuePairPairTest, GoesThroughItsStatesOneByOne) {
+TEST_F(QueuePairPairTest, StatesAreEnteredInOrder) {
   QueuePair qp = a_.MakeQp();
   const auto wrong = qp.Modify({.state = QpState::kRts, .sq_psn = Psn{1}});
   ASSERT_EQ(CodeOf(wrong), ErrorCode::kInvalid);
@@ -115,7 +115,7 @@ TEST_F(QueuePairPairTest, ConnectsAgainAfterAnError) {
   ASSERT_TRUE(qa_.Post(Write{.data = a_.region.Local(0, 8), .remote = {8, Key{0x777777}}}));
   EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kRemoteAccessError);
   EXPECT_EQ(Good(qa_.Query()).state, QpState::kErr);
-  // What is posted now ends at once.
+  // Requests are flushed at once.
   ASSERT_TRUE(qa_.Post(Send{}));
   EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kFlushed);
   for (QueuePair* const qp : {&qa_, &qb_}) Good(qp->Modify({.state = QpState::kReset}));
@@ -124,7 +124,7 @@ TEST_F(QueuePairPairTest, ConnectsAgainAfterAnError) {
   EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
 }
 
-TEST_F(QueuePairPairTest, NoticesThatThePeerIsGone) {
+TEST_F(QueuePairPairTest, ReportsAPeerThatIsGone) {
   qa_ = a_.MakeQp();
   qb_ = b_.MakeQp();
   ConnectPair(a_, qa_, b_, qb_, {.timeout = 8, .retry_count = 2});
@@ -133,7 +133,7 @@ TEST_F(QueuePairPairTest, NoticesThatThePeerIsGone) {
   EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kRetryExceeded);
 }
 
-TEST_F(QueuePairPairTest, ConnectRefusesWhatCannotBe) {
+TEST_F(QueuePairPairTest, ConnectRefusesInvalidArguments) {
   QueuePair qp = a_.MakeQp();
   const QpAddress self{qp.number(), a_.gid, Psn{1}}, peer{qb_.number(), b_.gid, Psn{1}};
   EXPECT_EQ(CodeOf(qp.Connect(peer, peer)), ErrorCode::kInvalid);
@@ -170,10 +170,10 @@ TEST_F(QueuePairPairTest, NeedsQueuesOfItsOwnContext) {
   EXPECT_EQ(CodeOf(QueuePair::Create(a_.domain, spec)), ErrorCode::kLimit);
 }
 
-TEST_F(QueuePairPairTest, MayEndInAnyOrder) {
+TEST_F(QueuePairPairTest, HandlesMayBeDestroyedInAnyOrder) {
   ASSERT_TRUE(qb_.Post(Receive{.data = b_.region.Local(0, 8)}));
   ASSERT_TRUE(qa_.Post(Send{.data = a_.region.Local(0, 8)}));
-  // A send that has not left yet would find its region gone.
+  // Otherwise the region could be deregistered before the send is transmitted.
   ASSERT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
   a_.cq = {};
   a_.region = {};
@@ -183,7 +183,7 @@ TEST_F(QueuePairPairTest, MayEndInAnyOrder) {
   EXPECT_EQ(Good(last.Query()).state, QpState::kRts);
 }
 
-TEST_F(QueuePairPairTest, AnEmptyOneRefusesEverything) {
+TEST_F(QueuePairPairTest, AnEmptyHandleRefusesAllCalls) {
   QueuePair none;
   EXPECT_EQ(none.number(), QpNumber{});
   EXPECT_EQ(CodeOf(none.Prepare()), ErrorCode::kInvalid);

@@ -16,7 +16,7 @@ template <class Object>
       *object->thing, queue::ReceiveWorkRequest{.wqe = {request.id}, .sges = request.data});
 }
 
-// One by one: receives send no packets, so posting them together would gain nothing.
+// One by one: receives send no packets, so posting them together saves nothing.
 template <class Object>
 [[nodiscard]] ChainResult PostReceives(const Object* object, std::span<const Receive> requests) {
   ChainResult chain;

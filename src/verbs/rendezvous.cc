@@ -115,7 +115,7 @@ ErrorOr<void> Rendezvous::ConnectQp(QueuePair& qp, const ConnectSettings& settin
   const auto remote = Swap(local);
   if (!remote) return tl::unexpected(remote.error());
   if (auto done = qp.Connect(local, *remote, settings); !done) return done;
-  // Neither side sends requests before the other can receive.
+  // Neither side sends before the other can receive.
   const auto ready = Swap(std::byte{1});
   return ready ? ErrorOr<void>() : tl::unexpected(ready.error());
 } catch (...) {

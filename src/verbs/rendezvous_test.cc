@@ -56,7 +56,7 @@ TEST(RendezvousTest, APeerThatIsGoneOrSilentIsAnError) {
   EXPECT_EQ(ends.server.Receive<char>().error().text, "the peer has closed the connection");
 }
 
-TEST(RendezvousTest, ErrorsSayWhere) {
+TEST(RendezvousTest, ErrorsNameHostAndPort) {
   const auto taken = RendezvousListener::Listen(0);
   ASSERT_TRUE(taken);
   const std::string port = std::to_string(taken->port());

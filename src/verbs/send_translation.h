@@ -6,8 +6,8 @@
 
 namespace verbena::verbs {
 
-// A request of the API as an element of a send queue: the only conversion before the transport
-// makes packets of it. It lives as long as one post, and refers to the request.
+// Converts a request of the API to an element of a send queue, the only conversion before the
+// transport makes packets. Refers to the request, and must not outlive the post.
 class SendTranslation {
  public:
   SendTranslation() = default;

@@ -13,7 +13,7 @@ using queue::SendOpcode;
 constexpr Sge kBytes{.address = 0x1000, .length = 64, .key = Key{0x11}};
 constexpr RemoteAddress kRemote{.address = 0x2000, .key = Key{0x22}};
 
-// What the queue is given, without its lists.
+// The element for the queue, without its lists.
 template <class Request>
 queue::SendWqe WqeOf(const Request& request) {
   SendTranslation translation;
@@ -24,7 +24,7 @@ queue::SendWqe WqeOf(const Request& request) {
   return translation.request().wqe;
 }
 
-TEST(SendTranslationTest, ASendIsOneOfThree) {
+TEST(SendTranslationTest, ASendMayHaveImmediateOrInvalidate) {
   EXPECT_EQ(WqeOf(Send{.id = WrId{5}, .data = kBytes}).opcode, SendOpcode::kSend);
   EXPECT_EQ(WqeOf(Send{.id = WrId{5}}).id, WrId(5));
   const auto immediate = WqeOf(Send{.immediate = Immediate{7}});
@@ -115,7 +115,7 @@ TEST(SendTranslationTest, Flags) {
   EXPECT_EQ(all, (SendFlags{false, true, true, true}));
 }
 
-TEST(SendTranslationTest, ListsOfAllKindsAreReadWhereTheyAre) {
+TEST(SendTranslationTest, ListsAreNotCopied) {
   const auto sges_of = [](const Send& send) {
     SendTranslation translation;
     translation.Set(send);
@@ -131,8 +131,8 @@ TEST(SendTranslationTest, ListsOfAllKindsAreReadWhereTheyAre) {
   EXPECT_EQ(sges_of(one)[0], kBytes);
 }
 
-// One element goes with the list, wherever that goes.
-TEST(SendTranslationTest, AListOfOneIsCopied) {
+// A list of one element contains a copy of it, which moves with the list.
+TEST(SendTranslationTest, ASingleElementIsCopied) {
   SgeList list;
   {
     const Sge gone = kBytes;

@@ -1,4 +1,4 @@
-// What contexts with a common adapter share, and what they do not share.
+// Contexts that share an adapter: what is shared, and what is separate.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -55,7 +55,7 @@ TEST_F(SharedAdapterTest, ContextsHaveOneEndpointAndTheirOwnFiles) {
   EXPECT_EQ(a_.context.port(), b_.context.port());
   EXPECT_NE(a_.context.events_fd(), b_.context.events_fd());
   EXPECT_TRUE(SendsOne(a_, qa_, b_, qb_));
-  EXPECT_EQ(Good(a_.context.Query()).sockets.datagrams_sent, 0U) << "it met no socket";
+  EXPECT_EQ(Good(a_.context.Query()).sockets.datagrams_sent, 0U) << "loopback uses no socket";
 }
 
 TEST_F(SharedAdapterTest, AnEventGoesToTheContextThatMadeItsObject) {
@@ -67,7 +67,7 @@ TEST_F(SharedAdapterTest, AnEventGoesToTheContextThatMadeItsObject) {
 
 // Handles may be destroyed in any order: a queue pair works without the handle of its context, but
 // no thread can take its events.
-TEST_F(SharedAdapterTest, AContextThatIsClosedWithObjectsLeftDisturbsNoOther) {
+TEST_F(SharedAdapterTest, ClosingAContextWithObjectsDoesNotAffectOthers) {
   const int file = b_.context.events_fd();
   { const Context closed = std::move(b_.context); }
   EXPECT_EQ(fcntl(file, F_GETFD), -1) << "the file of its events is closed";
@@ -124,7 +124,7 @@ TEST_F(SharedAdapterTest, ObjectsOfAnotherContextAreRefused) {
   EXPECT_EQ(CodeOf(a_.region.Reregister({.domain = &b_.domain})), ErrorCode::kInvalid);
 }
 
-TEST_F(SharedAdapterTest, ALimitIsThatOfTheAdapter) {
+TEST_F(SharedAdapterTest, ContextsShareTheirLimits) {
   Options options = SharedAdapterOptions();
   options.contexts_max = 2;
   const Context a = Good(Context::Open(options));
@@ -141,7 +141,7 @@ size_t EntriesIn(const char* folder) {
 
 TEST(ManyContextsTest, ThreeHundredAreOneEndpointOneProgressThreadAndAFileEach) {
   constexpr size_t kContexts = 300;
-  std::thread([] {}).join();  // with the first thread a sanitizer starts one of its own
+  std::thread([] {}).join();  // a sanitizer starts a thread of its own with the first one
   const size_t threads_without = EntriesIn("/proc/self/task");
   std::deque<SharingNode> nodes(1);
   const size_t threads = EntriesIn("/proc/self/task");
@@ -160,7 +160,7 @@ TEST(ManyContextsTest, ThreeHundredAreOneEndpointOneProgressThreadAndAFileEach) 
   }
 }
 
-TEST(SharedAdapterThreads, EachOpensUsesAndCloses) {
+TEST(SharedAdapterThreads, ThreadsOpenUseAndCloseContexts) {
   std::atomic<int> failures = 0;
   const auto work = [&] {
     for (int i = 0; i < 20; ++i) {

@@ -30,7 +30,8 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateXrc(const ProtectionDomain
   if (!cq) return Fail(verbs::Empty("completion queue"));
   verbs::PdObject& pd = *domain.object();
   if (xrc.object()->base != pd.context || cq.object()->base != pd.context) {
-    return Fail(verbs::Invalid("the XRC domain or the completion queue is of another context"));
+    return Fail(
+        verbs::Invalid("the XRC domain or the completion queue belongs to another context"));
   }
   auto object = std::make_shared<verbs::SrqObject>(
       domain.object(), verbs::XrcOwners{.xrc = xrc.object(), .cq = cq.object()});
@@ -52,7 +53,7 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateTagMatching(const Protecti
   if (!cq) return Fail(verbs::Empty("completion queue"));
   verbs::PdObject& pd = *domain.object();
   if (cq.object()->base != pd.context) {
-    return Fail(verbs::Invalid("the completion queue is of another context"));
+    return Fail(verbs::Invalid("the completion queue belongs to another context"));
   }
   auto object = std::make_shared<verbs::SrqObject>(
       domain.object(), verbs::XrcOwners{.xrc = nullptr, .cq = cq.object()});
@@ -75,7 +76,7 @@ ErrorOr<void> SharedReceiveQueue::Destroy() try {
 ErrorOr<void> SharedReceiveQueue::Resize(uint32_t capacity) try {
   if (!object()) return Fail(verbs::Empty("shared receive queue"));
   if (capacity == 0)
-    return Fail(verbs::Invalid("a shared receive queue needs at least 1 element, not 0"));
+    return Fail(verbs::Invalid("the capacity of a shared receive queue must be at least 1"));
   return object()->device.Resize(*object()->thing, capacity);
 } catch (...) {
   return Fail(verbs::Thrown());

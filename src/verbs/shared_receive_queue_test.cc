@@ -24,7 +24,7 @@ class SharedReceiveQueueTest : public VerbsPairTest {
   SharedReceiveQueue srq_ = Good(SharedReceiveQueue::Create(b_.domain, 8, 2));
 };
 
-TEST_F(SharedReceiveQueueTest, ServesSeveral) {
+TEST_F(SharedReceiveQueueTest, ServesSeveralQueuePairs) {
   VerbsNode c;
   QueuePair qc = c.MakeQp();
   QpSpec spec = b_.Spec();
@@ -69,7 +69,7 @@ TEST_F(SharedReceiveQueueTest, MatchesTags) {
   EXPECT_EQ(SharedReceiveQueue().ChangeTags(add).error(), ErrorCode::kInvalid);
 }
 
-TEST_F(SharedReceiveQueueTest, SaysWhenItRunsLow) {
+TEST_F(SharedReceiveQueueTest, RaisesTheLimitEvent) {
   for (uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(srq_.Post(Buffer(i)));
   EXPECT_EQ(CodeOf(srq_.SetLimit(9)), ErrorCode::kInvalid);
   Good(srq_.SetLimit(3));
@@ -82,7 +82,7 @@ TEST_F(SharedReceiveQueueTest, SaysWhenItRunsLow) {
   EXPECT_EQ(srq_.limit(), 0U);
 }
 
-TEST_F(SharedReceiveQueueTest, TakesAChainUpToItsEnd) {
+TEST_F(SharedReceiveQueueTest, AcceptsAChainUpToItsCapacity) {
   std::vector<Receive> chain;
   for (uint64_t i = 0; i < 10; ++i) chain.push_back(Buffer(i));
   const ChainResult result = srq_.PostChain(chain);
@@ -95,7 +95,7 @@ TEST_F(SharedReceiveQueueTest, TakesAChainUpToItsEnd) {
   EXPECT_EQ(CodeOf(srq_.Resize(0)), ErrorCode::kInvalid);
 }
 
-TEST_F(SharedReceiveQueueTest, RefusesLongLists) {
+TEST_F(SharedReceiveQueueTest, RefusesMoreElementsThanItsLimit) {
   const std::vector<Sge> three(3, b_.region.Local(0, 8));
   EXPECT_EQ(CodeOf(srq_.Post(Receive{.data = three})), ErrorCode::kInvalid);
   const std::vector<Sge> too_many(kSgesMax + 1, b_.region.Local(0, 8));
@@ -104,7 +104,7 @@ TEST_F(SharedReceiveQueueTest, RefusesLongLists) {
   EXPECT_FALSE(qb_.Post(Buffer(0)));
 }
 
-TEST_F(SharedReceiveQueueTest, StaysForItsQueuePairs) {
+TEST_F(SharedReceiveQueueTest, StaysAliveWhileQueuePairsUseIt) {
   ASSERT_TRUE(srq_.Post(Buffer(0)));
   EXPECT_EQ(CodeOf(srq_.Destroy()), ErrorCode::kInUse);
   srq_ = {};
@@ -112,7 +112,7 @@ TEST_F(SharedReceiveQueueTest, StaysForItsQueuePairs) {
   EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
 }
 
-TEST_F(SharedReceiveQueueTest, AnEmptyOneRefusesEverything) {
+TEST_F(SharedReceiveQueueTest, AnEmptyHandleRefusesAllCalls) {
   SharedReceiveQueue none;
   EXPECT_EQ(CodeOf(none.Post({})), ErrorCode::kInvalid);
   const Receive chain[1];

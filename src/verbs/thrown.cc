@@ -7,7 +7,7 @@
 namespace verbena::verbs {
 namespace {
 
-// The text fits into the string object, so it allocates no memory.
+// The text is short enough for the string object itself, so it is not allocated.
 Error OutOfMemory() { return {ErrorCode::kLimit, "out of memory"}; }
 
 Error Refused(const std::system_error& by) noexcept try {

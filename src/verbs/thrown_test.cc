@@ -18,13 +18,13 @@ Error Caught(const Exception& exception) {
   }
 }
 
-TEST(ThrownTest, NoMemoryIsALimit) {
+TEST(ThrownTest, OutOfMemoryIsALimitError) {
   const Error error = Caught(std::bad_alloc());
   EXPECT_EQ(error.code, ErrorCode::kLimit);
   EXPECT_EQ(error.text, "out of memory");
 }
 
-TEST(ThrownTest, NoThreadIsTheSystemsRefusal) {
+TEST(ThrownTest, AFailedThreadStartIsASystemError) {
   const Error error =
       Caught(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
   EXPECT_EQ(error.code, ErrorCode::kSystem);

@@ -29,7 +29,7 @@ class XrcDomainTest : public testing::Test {
   QueuePair receiver_;
 };
 
-TEST_F(XrcDomainTest, AllOperationsNameTheReceiver) {
+TEST_F(XrcDomainTest, EveryOperationReachesTheNamedReceiver) {
   ASSERT_NE(srq_.number(), SrqNumber{});
   const SrqNumber srq = srq_.number();
   a_.Fill(0, 3'000, 1);
@@ -71,7 +71,7 @@ TEST_F(XrcDomainTest, AllOperationsNameTheReceiver) {
   EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
 }
 
-TEST_F(XrcDomainTest, RefusesToGoWhileUsed) {
+TEST_F(XrcDomainTest, CannotBeDestroyedWhileInUse) {
   EXPECT_EQ(CodeOf(xrc_.Destroy()), ErrorCode::kInUse);
   Good(srq_.Destroy());
   EXPECT_EQ(CodeOf(xrc_.Destroy()), ErrorCode::kInUse);
@@ -88,7 +88,7 @@ TEST_F(XrcDomainTest, HandlesEndInAnyOrder) {
             SrqNumber{});  // NOLINT(bugprone-use-after-move): an empty handle is defined
 }
 
-TEST_F(XrcDomainTest, RefusesWhatDoesNotFit) {
+TEST_F(XrcDomainTest, RefusesInvalidArguments) {
   EXPECT_EQ(CodeOf(QueuePair::Create(b_.domain, {.type = QpType::kXrcReceive})),
             ErrorCode::kInvalid);
   EXPECT_EQ(
@@ -106,7 +106,7 @@ TEST_F(XrcDomainTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(CodeOf(empty.Destroy()), ErrorCode::kInvalid);
 }
 
-TEST(SharedReceiveQueueNumberTest, OnlyExtendedOnesHaveOne) {
+TEST(SharedReceiveQueueNumberTest, OnlyXrcQueuesHaveANumber) {
   VerbsNode node;
   EXPECT_EQ(Good(SharedReceiveQueue::Create(node.domain, 4)).number(), SrqNumber{});
 }

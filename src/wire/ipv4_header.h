@@ -12,8 +12,8 @@
 
 namespace verbena::wire {
 
-// IPv4 header (RFC 791 §3.1) of an unfragmented UDP datagram without options, which is the only
-// kind that RoCEv2 knows.
+// IPv4 header (RFC 791 §3.1) of an unfragmented UDP datagram without options, the only kind that
+// RoCEv2 uses.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -41,7 +41,7 @@ struct Ipv4Header {
   Ipv4Address source{};
   Ipv4Address destination{};
 
-  // The checksum is not verified: the receiver of the datagram has done that.
+  // Does not verify the checksum, which the IP stack has done.
   [[nodiscard]] static std::optional<Ipv4Header> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader || reader->Load8<0>() != kVersionAndLength) return std::nullopt;
@@ -56,7 +56,7 @@ struct Ipv4Header {
                       .destination = Ipv4Address(reader->Load32<16>())};
   }
 
-  // The checksum is computed.
+  // Computes the checksum.
   void Serialize(std::span<std::byte> bytes) const;
 
   friend bool operator==(const Ipv4Header&, const Ipv4Header&) = default;

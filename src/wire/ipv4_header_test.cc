@@ -29,7 +29,7 @@ TEST(Ipv4HeaderTest, SurvivesARoundTrip) {
   });
 }
 
-TEST(Ipv4HeaderTest, RefusesWhatRoceDoesNotUse) {
+TEST(Ipv4HeaderTest, RefusesOptionsFragmentsAndOtherProtocols) {
   const std::vector<std::byte> good = Written(kExample);
   const auto with = [&good](std::size_t at, int value) {
     std::vector<std::byte> bytes = good;

@@ -10,8 +10,8 @@
 
 namespace verbena::wire {
 
-// IPv6 header (RFC 8200 §3) of a UDP datagram without extension headers. The global route header of
-// InfiniBand (IBA 8.3) is the same but for the next header.
+// IPv6 header (RFC 8200 §3) of a UDP datagram without extension headers. The GRH of InfiniBand (IBA
+// 8.3) differs only in the next header.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

@@ -38,7 +38,7 @@ TEST(Ipv6HeaderTest, SurvivesARoundTrip) {
   });
 }
 
-TEST(Ipv6HeaderTest, RefusesWhatRoceDoesNotUse) {
+TEST(Ipv6HeaderTest, RefusesOtherVersionsAndExtensionHeaders) {
   std::vector<std::byte> bytes = Written(kExample);
   bytes[0] = std::byte{0x4A};
   EXPECT_EQ(Ipv6Header::Parse(bytes), std::nullopt) << "version";

@@ -10,8 +10,8 @@
 namespace verbena::wire {
 namespace {
 
-// Collects the fields of a block. The format has the writer's byte order, which the first block
-// tells; Ethernet's fields are added as bytes.
+// Collects the fields of a block, in the byte order of the writer, which the first block records.
+// Ethernet fields are added as bytes.
 class Fields {
  public:
   template <class T>
@@ -27,7 +27,7 @@ class Fields {
   [[nodiscard]] std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
 
  private:
-  std::array<std::byte, 128> bytes_;  // more than any block's fields before the payload
+  std::array<std::byte, 128> bytes_;  // longer than the fields of any block before its payload
   std::size_t size_ = 0;
 };
 
@@ -40,10 +40,10 @@ Fields SectionHeader() {
   return Fields()
       .Add(kSectionHeaderBlock)
       .Add(kSize)
-      .Add(uint32_t{0x1A2B3C4D})  // tells the byte order
+      .Add(uint32_t{0x1A2B3C4D})  // byte order magic
       .Add(uint16_t{1})           // version 1.0
       .Add(uint16_t{0})
-      .Add(int64_t{-1})  // length of the section: not known
+      .Add(int64_t{-1})  // length of the section: unspecified
       .Add(kSize);
 }
 
@@ -54,15 +54,15 @@ Fields InterfaceDescription() {
       .Add(kSize)
       .Add(uint16_t{1})  // Ethernet
       .Add(uint16_t{0})
-      .Add(uint32_t{0})  // packets are never cut
-      .Add(uint16_t{9})  // option if_tsresol: one byte and three to fill the word
+      .Add(uint32_t{0})  // snap length: packets are not truncated
+      .Add(uint16_t{9})  // option if_tsresol: one byte, padded to 4
       .Add(uint16_t{1})
       .Add(uint32_t{BigEndian(uint32_t{9} << 24)})  // 10^-9 seconds
       .Add(uint32_t{0})                             // end of options
       .Add(kSize);
 }
 
-// Locally administered, so that it belongs to no vendor.
+// A locally administered address, which belongs to no vendor.
 std::array<std::byte, 6> EthernetAddress(const IpAddress& address) {
   std::array<std::byte, 6> ethernet{std::byte{0x02}};
   std::memcpy(&ethernet[2], &address.bytes[12], 4);

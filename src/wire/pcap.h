@@ -9,12 +9,11 @@
 
 namespace verbena::wire {
 
-// Writes datagrams as a capture in the pcapng format, which Wireshark opens: one section, one
-// Ethernet interface, time stamps in nanoseconds. The Ethernet addresses are made up from the IP
-// addresses. One thread at a time.
+// Writes datagrams as a pcapng file for Wireshark: one section, one Ethernet interface, timestamps
+// in nanoseconds. Ethernet addresses are derived from the IP addresses. One thread at a time.
 class PcapngWriter {
  public:
-  // Takes the bytes of the file, in order.
+  // Receives the bytes of the file, in order.
   using ByteSink = std::function<void(std::span<const std::byte>)>;
 
   // Writes the start of the file.

@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little, "the bytes below are l
 
 class PcapngWriterTest : public testing::Test {
  protected:
-  // What was written since the last call.
+  // The bytes written since the last call.
   Bytes Take() { return std::exchange(file_, {}); }
 
   Bytes file_;
@@ -55,7 +55,7 @@ TEST_F(PcapngWriterTest, WritesAnIpv6Datagram) {
                             "0001 0000 0008 0000 0000 60000000"));
 }
 
-// Readers find the next block by the size, which stands at both ends.
+// A block has its size at both ends, so that readers can skip in both directions.
 TEST_F(PcapngWriterTest, KeepsBlocksAligned) {
   for (std::size_t size = 0; size < 9; ++size) {
     Take();

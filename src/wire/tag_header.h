@@ -11,11 +11,11 @@
 
 namespace verbena::wire {
 
-// What a message to a tag matching queue is.
+// The kind of a message to a tag matching queue.
 enum class TagOpcode : uint8_t {
   kNoTag = 0,
-  kRendezvous = 1,  // says where the data is, which the receiver reads
-  kFinished = 2,    // the receiver has read it
+  kRendezvous = 1,  // has the address of the data, which the receiver reads
+  kFinished = 2,    // the receiver has read the data
   kEager = 3,       // the data follows
 };
 
@@ -60,7 +60,7 @@ struct TagHeader {
   friend bool operator==(const TagHeader&, const TagHeader&) = default;
 };
 
-// Follows the header of a rendezvous request: where the data is.
+// Follows the header of a rendezvous request: the address of the data.
 //
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //   |                        Virtual address                        |

@@ -5,8 +5,7 @@
 
 namespace verbena::wire {
 
-// The lowest `digits` hexadecimal digits of `value` behind "0x", zeros included, so that the width
-// of a field shows.
+// "0x" and the lowest `digits` hexadecimal digits of `value`, with leading zeros.
 [[nodiscard]] std::string Hex(uint64_t value, unsigned digits);
 
 }  // namespace verbena::wire

@@ -26,23 +26,23 @@ class IpUdpHeaders {
   std::size_t size_ = 0;
 };
 
-// What an IP header has beside its addresses that a sender may choose. A value type.
+// The fields of an IP header that a sender may choose, besides the addresses. A value type.
 struct IpFields {
   uint16_t identification = 0;  // of IPv4
   uint8_t traffic_class = 0;    // the type of service of IPv4
   uint8_t hop_limit = 64;
 };
 
-// Who sends datagrams to whom. Both addresses are of the same kind; one of IPv4 is in mapped form.
-// A value type.
+// Source and destination of datagrams. Both addresses are of one family; IPv4 addresses are in
+// mapped form. A value type.
 struct UdpFlow {
   IpAddress source{};
   IpAddress destination{};
   uint16_t source_port = 0;
   uint16_t destination_port = 0;
 
-  // The headers in front of `payload_size` bytes. What is not said is as a UDP socket sends it that
-  // never fragments: DF, no checksum.
+  // The headers before `payload_size` bytes. Other fields are those of a UDP socket that never
+  // fragments: DF, no checksum.
   [[nodiscard]] IpUdpHeaders HeadersFor(std::size_t payload_size, const IpFields& ip = {}) const;
 
   friend bool operator==(const UdpFlow&, const UdpFlow&) = default;

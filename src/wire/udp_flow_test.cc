@@ -37,7 +37,7 @@ TEST(UdpFlowTest, MakesIpv6Headers) {
             (UdpHeader{.source_port = 49152, .destination_port = 4791, .length = 8}));
 }
 
-TEST(UdpFlowTest, TakesTheLongestDatagram) {
+TEST(UdpFlowTest, AcceptsTheLongestDatagram) {
   const IpUdpHeaders headers = kIpv4.HeadersFor(65'507);
   EXPECT_EQ(Ipv4Header::Parse(headers.bytes())->total_length, 65'535);
 }
@@ -46,7 +46,7 @@ TEST(UdpFlowTest, HasATextForm) {
   EXPECT_EQ(ToString(kIpv4), "10.0.0.1 port 49152 -> 10.0.0.2 port 4791");
 }
 
-TEST(UdpFlowDeathTest, RefusesWhatDoesNotFit) {
+TEST(UdpFlowDeathTest, RefusesInvalidSizesAndAddresses) {
   EXPECT_DEATH((void)kIpv4.HeadersFor(65'508), "CHECK failed");
   const UdpFlow mixed{.source = kIpv4.source, .destination = kIpv6.destination};
   EXPECT_DEATH((void)mixed.HeadersFor(0), "CHECK failed");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Debian's ibv_asyncwatch reports that the machine gets an address, and that it loses the address.
+"""Debian's ibv_asyncwatch reports events when the machine gets an address and loses it.
 
 usage: asyncwatch_test.py LIBRARIES
 Exits with 77, which ctest counts as skipped, without root: the address is added to a namespace.
@@ -24,14 +24,14 @@ CHANGE = r"event_type .*GID.*port 1"
 
 
 class Terminal:
-    """A program on a pseudoterminal, so that it prints each line at once."""
+    """A program on a pseudoterminal, so that it flushes each line."""
 
     def __init__(self, command, environment):
         self.own, its = pty.openpty()
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its,
                                         env=environment, cwd="/")
         os.close(its)
-        self.said = ""
+        self.output = ""
 
     def __enter__(self):
         return self
@@ -41,24 +41,24 @@ class Terminal:
         self.process.wait()
         os.close(self.own)
 
-    def must_say(self, words: str, count: int = 1) -> None:
+    def must_print(self, words: str, count: int = 1) -> None:
         end = time.monotonic() + SECONDS_MAX
-        while len(re.findall(words, self.said)) < count:
+        while len(re.findall(words, self.output)) < count:
             left = end - time.monotonic()
-            assert left > 0, f"not {count} times {words!r} in\n{self.said}"
+            assert left > 0, f"not {count} times {words!r} in\n{self.output}"
             if select.select([self.own], [], [], left)[0]:
-                self.said += os.read(self.own, 4096).decode()
+                self.output += os.read(self.own, 4096).decode()
 
 
 def watch(place: networks.Place, libraries: Path) -> None:
     environment = dict(os.environ, LD_LIBRARY_PATH=str(libraries))
     with Terminal(place.command("ibv_asyncwatch"), environment) as watcher:
-        watcher.must_say("async event FD")
+        watcher.must_print("async event FD")
         networks.run("ip", "-n", place.namespace, "addr", "add", ADDRESS, "dev", "lo")
-        watcher.must_say(CHANGE)
+        watcher.must_print(CHANGE)
         networks.run("ip", "-n", place.namespace, "addr", "del", ADDRESS, "dev", "lo")
-        watcher.must_say(CHANGE, 2)
-        print(watcher.said)
+        watcher.must_print(CHANGE, 2)
+        print(watcher.output)
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Unmodified programs whose registered memory is under a budget: `verbena run --memory-budget`.
-They must transfer every byte, and the resident memory must stay within the budget.
+"""Unmodified programs under `verbena run --memory-budget`: they transfer every byte, and their
+registered memory stays within the budget.
 
 usage: budget_test.py LIBRARIES PROGRAMS; PROGRAMS is the folder of verbena.
 """
@@ -24,13 +24,13 @@ BUDGET = 2 << 20
 MEMORY = "/memfd:verbena-managed"
 INVALID = "invalid data"
 NOT_UNDER = "is not under the memory budget"
-NO_DOOR = "no userfaultfd that serves system calls"
+NO_UFFD = "no userfaultfd that serves system calls"
 
 
 def resident(process: Process) -> int:
     """Bytes of managed memory that the process has resident."""
     folder = Path(f"/proc/{process.pid}/fd")
-    found = {}  # by inode: a guest has a second descriptor of each, for the broker
+    found = {}  # by inode: a guest has a second descriptor of each file, for the broker
     try:
         for file in folder.iterdir():
             if os.readlink(file).startswith(MEMORY):
@@ -42,7 +42,7 @@ def resident(process: Process) -> int:
 
 
 def peaks(pair: Pair) -> list[int]:
-    """Waits until both processes have ended; the peak of each."""
+    """Waits until both processes have ended; returns the peak of each."""
     most = [0, 0]
     ends = time.monotonic() + SECONDS_MAX
     while time.monotonic() < ends:
@@ -71,8 +71,8 @@ class World:
         return Pair(self.bench, *self.run(*program))
 
 
-def counter(said: str, name: str) -> int:
-    found = re.search(rf"^{name}: (\d+)$", said, re.MULTILINE)
+def counter(output: str, name: str) -> int:
+    found = re.search(rf"^{name}: (\d+)$", output, re.MULTILINE)
     return int(found.group(1)) if found else 0
 
 
@@ -89,13 +89,13 @@ def must_stay_within(world: World, *program) -> None:
     with world.pair(*program) as pair:
         pair.connect()
         for process, peak in zip((pair.client, pair.server), peaks(pair)):
-            said = must_succeed_both(pair, process)
-            assert INVALID not in said, said
-            assert counter(said, "regions under the memory budget") == 1, said
-            most = counter(said, "most bytes in memory under the budget")
-            assert BUDGET // 2 < most <= BUDGET, said
-            assert counter(said, "pages written to swap") > 0, said
-            assert BUDGET // 2 < peak <= BUDGET, f"{peak} bytes in memory\n{said}"
+            output = must_succeed_both(pair, process)
+            assert INVALID not in output, output
+            assert counter(output, "regions under the memory budget") == 1, output
+            most = counter(output, "peak resident bytes under the memory budget")
+            assert BUDGET // 2 < most <= BUDGET, output
+            assert counter(output, "pages written to swap") > 0, output
+            assert BUDGET // 2 < peak <= BUDGET, f"{peak} bytes in memory\n{output}"
 
 
 def perftest(test: str):
@@ -107,36 +107,36 @@ def perftest(test: str):
     return run
 
 
-def a_ping_pong_finds_its_bytes(world: World) -> None:
+def a_ping_pong_beyond_the_budget_keeps_every_byte(world: World) -> None:
     must_stay_within(world, "ibv_rc_pingpong", "-g", "0", "-s", "4194304", "-n", "5", "-c")
 
 
-def an_unreliable_one_loses_nothing_that_fits(world: World) -> None:
+def a_uc_ping_pong_within_the_budget_loses_no_message(world: World) -> None:
     with world.pair("ibv_uc_pingpong", "-g", "0", "-s", "524288", "-n", "20", "-c") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
-        said = pair.client.output()
-        assert INVALID not in said, said
-        assert counter(said, "regions under the memory budget") == 1, said
+        output = pair.client.output()
+        assert INVALID not in output, output
+        assert counter(output, "regions under the memory budget") == 1, output
 
 
-def an_unreliable_write_is_waited_for_and_comes(world: World) -> None:
-    """First into memory that was never touched, then into twice as much memory as the budget."""
+def a_uc_write_to_absent_pages_arrives(world: World) -> None:
+    """First to memory that was never touched, then to twice as much memory as the budget."""
     for size in ("262144", "2097152"):
         with world.pair("ib_write_lat", "-F", "-c", "UC", "-s", size, "-n", "10") as pair:
             pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
-            said = pair.client.output()
-            assert counter(said, "regions under the memory budget") == 1, said
+            output = pair.client.output()
+            assert counter(output, "regions under the memory budget") == 1, output
 
 
-def small_memory_is_native_and_says_so(world: World) -> None:
+def small_regions_are_native_with_a_warning(world: World) -> None:
     with world.pair("ibv_rc_pingpong", "-g", "0", "-n", "50", "-c") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
-        said = pair.client.output()
-        assert INVALID not in said, said
-        assert said.count(NOT_UNDER) == 1 and "smaller than 256 KiB" in said, said
+        output = pair.client.output()
+        assert INVALID not in output, output
+        assert output.count(NOT_UNDER) == 1 and "smaller than 256 KiB" in output, output
 
 
-def what_cannot_be_is_said_before_the_program_starts(world: World) -> None:
+def invalid_options_are_refused_before_the_program_starts(world: World) -> None:
     for wrong, words in ((dict(budget="lots"), "is not a size"), (dict(budget="1K"), "at least 1M"),
                          (dict(swap="/no/such/folder"), "does not exist"),
                          (dict(swap=""), "is empty")):
@@ -164,7 +164,7 @@ def fill(file: Path) -> None:
             pass
 
 
-def wait_said(process: Process, words: str) -> None:
+def wait_printed(process: Process, words: str) -> None:
     ends = time.monotonic() + SECONDS_MAX
     while words not in process.output():
         assert time.monotonic() < ends, f"no '{words}' in: {process.output()}"
@@ -178,9 +178,9 @@ def wait_registered(process: Process) -> None:
         time.sleep(0.001)
 
 
-def a_full_disk_is_said_and_waited_for(world: World) -> None:
-    """The disk has room when the memory is registered; after that, another file fills the disk. The
-    server is stopped meanwhile, so that it has not used the room yet."""
+def a_full_disk_is_reported_and_waited_for(world: World) -> None:
+    """Another file fills the disk after the memory is registered. The server is stopped meanwhile,
+    so that its swap file has not grown yet."""
     disk = world.bench.folder / "disk"
     command = world.run("ib_write_bw", "-F", "-s", str(8 << 20), "-n", "20", swap=str(disk))
     with small_disk(disk, 48 << 20), Pair(world.bench, *command) as pair:
@@ -189,51 +189,52 @@ def a_full_disk_is_said_and_waited_for(world: World) -> None:
         os.kill(pair.server.pid, signal.SIGSTOP)
         fill(disk / "other")
         os.kill(pair.server.pid, signal.SIGCONT)
-        wait_said(pair.server, "the swap file of managed memory cannot grow")
+        wait_printed(pair.server, "the swap file of managed memory cannot grow")
         (disk / "other").unlink()
         pair.must_succeed(time.monotonic() + SECONDS_MAX)
-        said = pair.server.output()
-        assert "the swap file of managed memory can be written again" in said, said
-        assert counter(said, "regions under the memory budget") == 1, said
+        output = pair.server.output()
+        assert "the swap file of managed memory can be written again" in output, output
+        assert counter(output, "regions under the memory budget") == 1, output
 
 
-def an_ordinary_user_is_served_or_advised(world: World) -> None:
+def an_ordinary_user_gets_the_budget_or_advice(world: World) -> None:
     with world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "20") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
-        said = pair.client.output()
-        is_under = counter(said, "regions under the memory budget") == 1
-        is_advised = NO_DOOR in said and "vm.unprivileged_userfaultfd=1" in said
-        assert is_under != is_advised, said
+        output = pair.client.output()
+        is_under = counter(output, "regions under the memory budget") == 1
+        is_advised = NO_UFFD in output and "vm.unprivileged_userfaultfd=1" in output
+        assert is_under != is_advised, output
 
 
-def a_strict_budget_is_kept_or_the_program_not_started(world: World) -> None:
+def a_strict_budget_is_kept_or_the_program_does_not_start(world: World) -> None:
     """A run without --memory-budget-strict shows whether the budget can be kept here."""
     with world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "5") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
-        can_be_kept = NO_DOOR not in pair.client.output()
+        can_be_kept = NO_UFFD not in pair.client.output()
     process = world.bench.start(world.installed.command(
         "echo", "started", options=("--memory-budget", "2M", "--memory-budget-strict")))
     code = process.wait(SECONDS_MAX)
-    said = process.output()
-    assert (code == 0) == can_be_kept and ("started" in said) == can_be_kept, f"{code}: {said}"
-    assert can_be_kept or (code == 1 and "cannot be kept" in said), f"{code}: {said}"
+    output = process.output()
+    assert (code == 0) == can_be_kept and ("started" in output) == can_be_kept, f"{code}: {output}"
+    assert can_be_kept or (code == 1 and "cannot be kept" in output), f"{code}: {output}"
 
 
-AS_ROOT = (a_strict_budget_is_kept_or_the_program_not_started,
+AS_ROOT = (a_strict_budget_is_kept_or_the_program_does_not_start,
            perftest("write_bw"), perftest("read_bw"), perftest("send_bw"),
-           a_ping_pong_finds_its_bytes, an_unreliable_one_loses_nothing_that_fits,
-           an_unreliable_write_is_waited_for_and_comes, small_memory_is_native_and_says_so,
-           a_full_disk_is_said_and_waited_for)
-AS_ANYBODY = (what_cannot_be_is_said_before_the_program_starts,
-              an_ordinary_user_is_served_or_advised,
-              a_strict_budget_is_kept_or_the_program_not_started)
+           a_ping_pong_beyond_the_budget_keeps_every_byte,
+           a_uc_ping_pong_within_the_budget_loses_no_message,
+           a_uc_write_to_absent_pages_arrives, small_regions_are_native_with_a_warning,
+           a_full_disk_is_reported_and_waited_for)
+AS_ORDINARY_USER = (invalid_options_are_refused_before_the_program_starts,
+                    an_ordinary_user_gets_the_budget_or_advice,
+                    a_strict_budget_is_kept_or_the_program_does_not_start)
 
 
-def has_door(libraries: Path, programs: Path) -> bool:
+def has_userfaultfd(libraries: Path, programs: Path) -> bool:
     world = World(libraries, programs, ordinary=False)
     with world.bench, world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "5") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
-        return NO_DOOR not in pair.client.output()
+        return NO_UFFD not in pair.client.output()
 
 
 def main() -> int:
@@ -244,9 +245,9 @@ def main() -> int:
         return SKIPPED
     world = World(libraries, programs, ordinary=True)
     with world.bench:
-        code = run_all(AS_ANYBODY, world)
-    if not has_door(libraries, programs):
-        print("nothing can be under a budget here: " + NO_DOOR)
+        code = run_all(AS_ORDINARY_USER, world)
+    if not has_userfaultfd(libraries, programs):
+        print("skipped: no memory can be under a budget here: " + NO_UFFD)
         return code or SKIPPED
     world = World(libraries, programs, ordinary=False)
     with world.bench:

@@ -1,10 +1,10 @@
 // Writes one MAD of every message of the connection manager, over IPv4 and over IPv6, as a UD
-// packet to the general services queue pair, for another program to decode:
+// packet to the GSI queue pair, for tshark to decode:
 //
 //   cm_capture FILE.pcapng
 //
-// and prints their fields, a line per packet: the number of the frame, the name of the message,
-// then name=value for each field. The names are those of Wireshark.
+// and prints a line per packet: the number of the frame, the name of the message, and name=value
+// for each field. The names are those of Wireshark.
 
 #include <array>
 #include <fstream>
@@ -189,7 +189,7 @@ std::string Describe(const CmDrep& drep) {
       .text();
 }
 
-// For other messages Wireshark shows the bytes only.
+// Of other messages Wireshark shows the bytes only.
 template <class Message>
 std::string Describe(const Message& message) {
   std::array<std::byte, Message::kSize> bytes;

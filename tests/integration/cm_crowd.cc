@@ -1,18 +1,15 @@
 // Many connections over librdmacm: a server for all of them, and clients that make, use and end
-// them. Prints events as JSON, one object per line; where stated, waits for a line on standard
-// input before it continues.
+// them. Prints events as JSON, one object per line.
 //
-// usage: cm_crowd serve PORT                 accepts all connections and sends every message back,
-// with
-//                                            its bits inverted; prints its figures for each line
-//                                            read
-//        cm_crowd cycle PORT COUNT           connects, exchanges a message and disconnects, COUNT
-//                                            times, one after the other
-//        cm_crowd many PORT COUNT            the same at once: waits when all are established, and
-//                                            when all messages have come back
-//        cm_crowd talk ADDRESS PORT SECONDS  one connection that exchanges messages; prints how it
-//                                            ended
-//        cm_crowd hold                       keeps the device open until it is killed
+// usage:
+//   cm_crowd serve PORT                 accepts all connections and echoes every message with its
+//                                       bits inverted; prints its figures for each line of input
+//   cm_crowd cycle PORT COUNT           connects, exchanges a message and disconnects, COUNT times
+//   cm_crowd many PORT COUNT            the same with COUNT connections in parallel; waits for a
+//                                       line of input after all are established, and after all
+//                                       messages are echoed
+//   cm_crowd talk ADDRESS PORT SECONDS  one connection that exchanges messages; prints how it ended
+//   cm_crowd hold                       keeps the device open until it is killed
 
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -34,13 +31,13 @@
 namespace {
 
 constexpr uint32_t kText = 64;
-constexpr int kPatienceMs = 40'000;
+constexpr int kTimeoutMs = 40'000;
 constexpr int kResolveMs = 2000;
 constexpr int kProbeMs = 500;
 constexpr int kBacklog = 1024;
 constexpr size_t kServedMax = 2048;
 constexpr int kStandardInput = 0;
-// Of reliable connections: a dead peer is noticed after a few times 67 ms.
+// 67 ms: a dead peer is noticed after a few timeouts.
 constexpr uint8_t kAckTimeout = 14;
 constexpr uint8_t kRetries = 3;
 constexpr uint8_t kRetriesWithoutReceive = 7;  // unlimited
@@ -83,26 +80,27 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-struct Happening {
+struct CmEvent {
   rdma_cm_event_type type = RDMA_CM_EVENT_CONNECT_ERROR;
   int status = 0;
   rdma_cm_id* id = nullptr;
 };
 
 // The device, an event channel, and memory for the messages of `count` connections. Each connection
-// has a place, whose number is the context of its id and the wr_id of its work requests.
-class Station {
+// has a slot, whose number is the context of its id and the wr_id of its work requests.
+class Endpoint {
  public:
-  explicit Station(size_t count) : bytes_(2 * kText * count) {
+  explicit Endpoint(size_t count) : bytes_(2 * kText * count) {
     ibv_context** const devices = rdma_get_devices(nullptr);
     Must(devices != nullptr && devices[0] != nullptr, "rdma_get_devices");
     channel_ = rdma_create_event_channel();
     pd_ = ibv_alloc_pd(devices[0]);
     completions_ = ibv_create_comp_channel(devices[0]);
-    Must(channel_ != nullptr && pd_ != nullptr && completions_ != nullptr, "no resources");
+    Must(channel_ != nullptr && pd_ != nullptr && completions_ != nullptr,
+         "cannot create the objects");
     cq_ = ibv_create_cq(devices[0], static_cast<int>(4 * count), nullptr, completions_, 0);
     mr_ = ibv_reg_mr(pd_, bytes_.data(), bytes_.size(), IBV_ACCESS_LOCAL_WRITE);
-    Must(cq_ != nullptr && mr_ != nullptr, "no resources");
+    Must(cq_ != nullptr && mr_ != nullptr, "cannot create the objects");
     Must(ibv_req_notify_cq(cq_, 0) == 0, "ibv_req_notify_cq");
     rdma_free_devices(devices);
   }
@@ -116,7 +114,7 @@ class Station {
   static size_t PlaceOf(const rdma_cm_id* id) { return reinterpret_cast<size_t>(id->context); }
 
   // Makes a queue pair with one posted receive request.
-  void Equip(rdma_cm_id* id) {
+  void CreateQp(rdma_cm_id* id) {
     ibv_qp_init_attr wish{};
     wish.send_cq = wish.recv_cq = cq_;
     wish.cap.max_send_wr = wish.cap.max_recv_wr = 2;
@@ -180,13 +178,13 @@ class Station {
     }
     Must(ibv_req_notify_cq(cq_, 0) == 0, "ibv_req_notify_cq");
   }
-  Happening Next() {
-    Must(IsReadable(event_file(), kPatienceMs), "no event for 40 s");
-    rdma_cm_event* event = nullptr;
-    Must(rdma_get_cm_event(channel_, &event) == 0, "rdma_get_cm_event");
-    const Happening happening{.type = event->event, .status = event->status, .id = event->id};
-    Must(rdma_ack_cm_event(event) == 0, "rdma_ack_cm_event");
-    return happening;
+  CmEvent Next() {
+    Must(IsReadable(event_file(), kTimeoutMs), "no event for 40 s");
+    rdma_cm_event* raised = nullptr;
+    Must(rdma_get_cm_event(channel_, &raised) == 0, "rdma_get_cm_event");
+    const CmEvent event{.type = raised->event, .status = raised->status, .id = raised->id};
+    Must(rdma_ack_cm_event(raised) == 0, "rdma_ack_cm_event");
+    return event;
   }
   [[nodiscard]] int event_file() const { return channel_->fd; }
   [[nodiscard]] int completion_file() const { return completions_->fd; }
@@ -215,7 +213,7 @@ sockaddr_in AddressOf(const char* host, const char* port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(std::atoi(port)));
-  Must(inet_pton(AF_INET, host, &address.sin_addr) == 1, "no IPv4 address");
+  Must(inet_pton(AF_INET, host, &address.sin_addr) == 1, "ADDRESS is not an IPv4 address");
   return address;
 }
 
@@ -223,25 +221,26 @@ sockaddr_in AddressOf(const char* host, const char* port) {
 
 class Server {
  public:
-  explicit Server(const char* port) : station_(kServedMax), served_(kServedMax) {
+  explicit Server(const char* port) : endpoint_(kServedMax), served_(kServedMax) {
     for (size_t place = kServedMax; place > 0; --place) free_.push_back(place - 1);
     sockaddr_in address = AddressOf("0.0.0.0", port);
-    listener_ = station_.CreateId(0);
+    listener_ = endpoint_.CreateId(0);
     Must(rdma_bind_addr(listener_, reinterpret_cast<sockaddr*>(&address)) == 0, "rdma_bind_addr");
     Must(rdma_listen(listener_, kBacklog) == 0, "rdma_listen");
     std::printf("{\"listening\": %s}\n", port);
   }
 
-  // Until the input ends.
+  // Runs until the end of the input.
   int Run() {
-    std::array<pollfd, 3> files{{{.fd = station_.event_file(), .events = POLLIN, .revents = 0},
-                                 {.fd = station_.completion_file(), .events = POLLIN, .revents = 0},
-                                 {.fd = kStandardInput, .events = POLLIN, .revents = 0}}};
+    std::array<pollfd, 3> files{
+        {{.fd = endpoint_.event_file(), .events = POLLIN, .revents = 0},
+         {.fd = endpoint_.completion_file(), .events = POLLIN, .revents = 0},
+         {.fd = kStandardInput, .events = POLLIN, .revents = 0}}};
     while (true) {
       Must(poll(files.data(), files.size(), -1) >= 0, "poll");
-      if (files[1].revents != 0) station_.Rearm();
+      if (files[1].revents != 0) endpoint_.Rearm();
       ServeCompletions();
-      if (files[0].revents != 0) Serve(station_.Next());
+      if (files[0].revents != 0) Serve(endpoint_.Next());
       if (files[2].revents == 0) continue;
       if (!ReadLine()) return 0;
       SayFigures();
@@ -249,15 +248,15 @@ class Server {
   }
 
  private:
-  void Serve(const Happening& happening) {
-    if (happening.type == RDMA_CM_EVENT_CONNECT_REQUEST) return Accept(happening.id);
-    if (happening.type == RDMA_CM_EVENT_ESTABLISHED) {
+  void Serve(const CmEvent& event) {
+    if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) return Accept(event.id);
+    if (event.type == RDMA_CM_EVENT_ESTABLISHED) {
       ++established_;
       return;
     }
-    if (happening.type == RDMA_CM_EVENT_TIMEWAIT_EXIT) return;
-    if (happening.type == RDMA_CM_EVENT_DISCONNECTED) rdma_disconnect(happening.id);
-    Forget(happening.id);
+    if (event.type == RDMA_CM_EVENT_TIMEWAIT_EXIT) return;
+    if (event.type == RDMA_CM_EVENT_DISCONNECTED) rdma_disconnect(event.id);
+    Forget(event.id);
   }
 
   void Accept(rdma_cm_id* id) {
@@ -268,38 +267,38 @@ class Server {
     }
     const size_t place = free_.back();
     free_.pop_back();
-    id->context = Station::ContextOf(place);
+    id->context = Endpoint::ContextOf(place);
     served_[place] = id;
-    station_.Equip(id);
+    endpoint_.CreateQp(id);
     rdma_conn_param parameters = Parameters();
     // The client may already be gone.
     if (rdma_accept(id, &parameters) != 0) Forget(id);
   }
 
   void Forget(rdma_cm_id* id) {
-    const size_t place = Station::PlaceOf(id);
+    const size_t place = Endpoint::PlaceOf(id);
     served_[place] = nullptr;
     free_.push_back(place);
-    station_.Destroy(id);
+    endpoint_.Destroy(id);
   }
 
   void ServeCompletions() {
     ibv_wc wc{};
-    while (station_.Poll(wc)) {
+    while (endpoint_.Poll(wc)) {
       rdma_cm_id* const id = served_[wc.wr_id];
-      // Completions of a destroyed queue pair, or of an earlier one at this place.
+      // Skips completions of a destroyed queue pair, or of an earlier one in this slot.
       if (id == nullptr || id->qp == nullptr || id->qp->qp_num != wc.qp_num) continue;
       if (wc.status != IBV_WC_SUCCESS) {
-        if (wc.status == IBV_WC_WR_FLUSH_ERR) continue;  // an event has the reason
+        if (wc.status == IBV_WC_WR_FLUSH_ERR) continue;  // an event reports the reason
         ++lost_;
         Forget(id);
         continue;
       }
       for (uint32_t i = 0; i < kText; ++i) {
-        station_.sent(wc.wr_id)[i] = static_cast<char>(~station_.received(wc.wr_id)[i]);
+        endpoint_.sent(wc.wr_id)[i] = static_cast<char>(~endpoint_.received(wc.wr_id)[i]);
       }
-      station_.PostReceive(id);
-      station_.PostSend(id);
+      endpoint_.PostReceive(id);
+      endpoint_.PostSend(id);
       ++messages_;
     }
   }
@@ -311,7 +310,7 @@ class Server {
         kServedMax - free_.size(), established_, messages_, lost_, Descriptors());
   }
 
-  Station station_;
+  Endpoint endpoint_;
   rdma_cm_id* listener_ = nullptr;
   std::vector<rdma_cm_id*> served_;
   std::vector<size_t> free_;
@@ -322,56 +321,56 @@ class Server {
 
 // --- Clients. ---
 
-// Connections to one address, all in the same step at a time.
+// Connections to one address, which go through all steps together.
 class Clients {
  public:
   Clients(const char* host, const char* port, size_t count)
-      : station_(count), address_(AddressOf(host, port)), ids_(count) {}
+      : endpoint_(count), address_(AddressOf(host, port)), ids_(count) {}
 
-  Station& station() { return station_; }
+  Endpoint& endpoint() { return endpoint_; }
   rdma_cm_id* id(size_t place) { return ids_[place]; }
 
   void BeginToConnect() {
     for (size_t place = 0; place < ids_.size(); ++place) {
-      ids_[place] = station_.CreateId(place);
+      ids_[place] = endpoint_.CreateId(place);
       Must(rdma_resolve_addr(ids_[place], nullptr, reinterpret_cast<sockaddr*>(&address_),
                              kResolveMs) == 0,
            "rdma_resolve_addr");
     }
   }
   // The next event that is not part of the connection establishment.
-  Happening NextOfConnection() {
+  CmEvent NextOfConnection() {
     while (true) {
-      const Happening happening = station_.Next();
-      if (happening.type == RDMA_CM_EVENT_ADDR_RESOLVED) {
-        Must(rdma_resolve_route(happening.id, kResolveMs) == 0, "rdma_resolve_route");
-      } else if (happening.type == RDMA_CM_EVENT_ROUTE_RESOLVED) {
-        station_.Equip(happening.id);
+      const CmEvent event = endpoint_.Next();
+      if (event.type == RDMA_CM_EVENT_ADDR_RESOLVED) {
+        Must(rdma_resolve_route(event.id, kResolveMs) == 0, "rdma_resolve_route");
+      } else if (event.type == RDMA_CM_EVENT_ROUTE_RESOLVED) {
+        endpoint_.CreateQp(event.id);
         rdma_conn_param parameters = Parameters();
-        Must(rdma_connect(happening.id, &parameters) == 0, "rdma_connect");
-      } else if (happening.type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
-        return happening;
+        Must(rdma_connect(event.id, &parameters) == 0, "rdma_connect");
+      } else if (event.type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
+        return event;
       }
     }
   }
   void ExpectOfAll(rdma_cm_event_type type) {
     for (size_t i = 0; i < ids_.size(); ++i) {
-      const Happening happening = NextOfConnection();
+      const CmEvent event = NextOfConnection();
       errno = 0;
-      Must(happening.type == type, std::string(rdma_event_str(happening.type)) + ", status " +
-                                       std::to_string(happening.status) + " instead of " +
-                                       rdma_event_str(type));
+      Must(event.type == type, std::string(rdma_event_str(event.type)) + ", status " +
+                                   std::to_string(event.status) + " instead of " +
+                                   rdma_event_str(type));
     }
   }
 
   void Send(size_t place, uint32_t round) {
-    for (uint32_t i = 0; i < kText; ++i) station_.sent(place)[i] = ByteOf(place, round, i);
-    station_.PostSend(ids_[place]);
+    for (uint32_t i = 0; i < kText; ++i) endpoint_.sent(place)[i] = ByteOf(place, round, i);
+    endpoint_.PostSend(ids_[place]);
   }
   // Whether the response has the right bytes.
   bool IsRight(size_t place, uint32_t round) {
     for (uint32_t i = 0; i < kText; ++i) {
-      if (station_.received(place)[i] != static_cast<char>(~ByteOf(place, round, i))) return false;
+      if (endpoint_.received(place)[i] != static_cast<char>(~ByteOf(place, round, i))) return false;
     }
     return true;
   }
@@ -380,12 +379,12 @@ class Clients {
     const Stopwatch watch;
     for (size_t come = 0; come < ids_.size();) {
       errno = 0;
-      Must(watch.milliseconds() < kPatienceMs, "messages do not come back");
+      Must(watch.milliseconds() < kTimeoutMs, "not all messages are echoed");
       ibv_wc wc{};
-      if (!station_.Poll(wc)) {
+      if (!endpoint_.Poll(wc)) {
         // A completion between Poll and Rearm raises no event, so the wait is short.
-        IsReadable(station_.completion_file(), 10);
-        station_.Rearm();
+        IsReadable(endpoint_.completion_file(), 10);
+        endpoint_.Rearm();
         continue;
       }
       Must(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
@@ -400,9 +399,9 @@ class Clients {
     DestroyAll();
   }
   void DestroyAll() {
-    for (rdma_cm_id* const id : ids_) station_.Destroy(id);
+    for (rdma_cm_id* const id : ids_) endpoint_.Destroy(id);
     ibv_wc wc{};
-    while (station_.Poll(wc)) {  // completions of destroyed queue pairs
+    while (endpoint_.Poll(wc)) {  // completions of destroyed queue pairs
     }
   }
 
@@ -413,7 +412,7 @@ class Clients {
     return static_cast<char>(number * 2654435761U >> 24);
   }
 
-  Station station_;
+  Endpoint endpoint_;
   sockaddr_in address_;
   std::vector<rdma_cm_id*> ids_;
 };
@@ -427,7 +426,7 @@ int Cycle(const char* port, uint32_t count) {
     clients.ExpectOfAll(RDMA_CM_EVENT_ESTABLISHED);
     clients.ExchangeAll(round);
     clients.DisconnectAll();
-    if (round == 0) before = Descriptors();  // the first one takes the resources that all share
+    if (round == 0) before = Descriptors();  // the first connection creates shared resources
   }
   std::printf("{\"cycles\": %u, \"ms\": %jd, \"before\": %zu, \"after\": %zu}\n", count,
               intmax_t{watch.milliseconds()}, before, Descriptors());
@@ -448,35 +447,35 @@ int Many(const char* port, size_t count) {
   return 0;
 }
 
-void SayHow(const char* what, int status, const Stopwatch& watch) {
+void PrintEvent(const char* what, int status, const Stopwatch& watch) {
   std::printf("{\"event\": \"%s\", \"status\": %d, \"ms\": %jd}\n", what, status,
               intmax_t{watch.milliseconds()});
 }
 
-// Exchanges messages until the connection breaks, or for this time. Returns how it ended.
+// Exchanges messages until the connection breaks or the time is over. Returns how it ended.
 const char* TalkOn(Clients& clients, int64_t milliseconds) {
-  Station& station = clients.station();
+  Endpoint& endpoint = clients.endpoint();
   const Stopwatch watch;
   for (uint32_t round = 0; watch.milliseconds() < milliseconds; ++round) {
     clients.Send(0, round);
     ibv_wc wc{};
     bool is_probed = false;
     const Stopwatch since_sent;
-    while (!station.Poll(wc)) {
-      if (IsReadable(station.event_file(), 0)) return "event";
+    while (!endpoint.Poll(wc)) {
+      if (IsReadable(endpoint.event_file(), 0)) return "event";
       if (!is_probed && since_sent.milliseconds() > kProbeMs) {
-        station.PostProbe(clients.id(0));
+        endpoint.PostProbe(clients.id(0));
         is_probed = true;
       }
       errno = 0;
-      Must(watch.milliseconds() < milliseconds + kPatienceMs, "a message does not come back");
-      IsReadable(station.completion_file(), 10);
-      station.Rearm();
+      Must(watch.milliseconds() < milliseconds + kTimeoutMs, "a message is not echoed");
+      IsReadable(endpoint.completion_file(), 10);
+      endpoint.Rearm();
     }
     if (wc.status != IBV_WC_SUCCESS) return ibv_wc_status_str(wc.status);
     errno = 0;
     Must(clients.IsRight(0, round), "wrong bytes");
-    station.PostReceive(clients.id(0));
+    endpoint.PostReceive(clients.id(0));
   }
   return "time";
 }
@@ -485,14 +484,14 @@ int Talk(const char* host, const char* port, double seconds) {
   Clients clients(host, port, 1);
   const Stopwatch watch;
   clients.BeginToConnect();
-  Happening happening = clients.NextOfConnection();
-  SayHow(rdma_event_str(happening.type), happening.status, watch);
-  if (happening.type == RDMA_CM_EVENT_ESTABLISHED) {
+  CmEvent event = clients.NextOfConnection();
+  PrintEvent(rdma_event_str(event.type), event.status, watch);
+  if (event.type == RDMA_CM_EVENT_ESTABLISHED) {
     const char* const end = TalkOn(clients, static_cast<int64_t>(1000 * seconds));
-    SayHow(end, 0, watch);
+    PrintEvent(end, 0, watch);
     if (std::strcmp(end, "event") != 0) rdma_disconnect(clients.id(0));
-    happening = clients.NextOfConnection();
-    SayHow(rdma_event_str(happening.type), happening.status, watch);
+    event = clients.NextOfConnection();
+    PrintEvent(rdma_event_str(event.type), event.status, watch);
     rdma_disconnect(clients.id(0));
   }
   clients.DestroyAll();
@@ -500,7 +499,7 @@ int Talk(const char* host, const char* port, double seconds) {
 }
 
 int Hold() {
-  const Station station(1);
+  const Endpoint endpoint(1);
   std::printf("{\"holding\": true}\n");
   while (ReadLine()) {
   }

@@ -1,5 +1,5 @@
-// Requests connections that are never used: sends well-formed REQs, each with its own communication
-// ID, queue pair and adapter, to UDP port 4791, as fast as the socket allows.
+// Floods a connection manager: sends well-formed REQs, each with its own communication ID, queue
+// pair and adapter, to UDP port 4791 as fast as the socket allows, and answers nothing.
 //
 // usage: cm_flood ADDRESS PORT COUNT [SOURCE]     prints {"sent": N}
 
@@ -31,7 +31,7 @@ IpAddress IpOf(const sockaddr_in& name) {
   return IpAddress::FromIpv4(Ipv4Address(ntohl(name.sin_addr.s_addr)));
 }
 
-// A sender that looks like a Verbena process: its queue pair 1, and the UDP port for that.
+// A sender that looks like a Verbena process: queue pair 1 and its UDP port.
 struct Sender {
   FileDescriptor file;
   UdpFlow flow;
@@ -65,7 +65,7 @@ std::vector<std::byte> DrawRequest(const Sender& sender, uint16_t port, Random& 
   req.service_type = CmServiceType::kRc;
   req.extended_transport = 0;
   req.path_mtu = CmMtu(3);
-  // So that the other side gives up within seconds: 4 times 134 ms.
+  // The other side gives up after 4 times 134 ms.
   req.local_response_timeout = req.remote_response_timeout = CmTimeout(15);
   req.max_cm_retries = 3;
   req.primary.ack_timeout = AckTimeout(14);

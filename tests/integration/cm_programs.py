@@ -1,27 +1,27 @@
-"""Unmodified programs on librdmacm with options that are known to work: each case is a server and
-one or more clients."""
+"""Unmodified programs on librdmacm with options that work: each case is a server and one or more
+clients."""
 
 from dataclasses import dataclass
 
 ADDRESS = "127.0.0.1"
-PORT = "{port}"  # stands for the port of the case
-FIXED_PORT = 7174  # of programs that have no option for it
+PORT = "{port}"  # replaced by the port of the case
+FIXED_PORT = 7174  # of programs without a port option
 
 
 @dataclass(frozen=True)
 class CmCase:
-    """`server` and `client` are command lines; `shown` is what the page says of them."""
+    """`server` and `client` are command lines; `shown` is the text on the page."""
     server: tuple[str, ...]
     client: tuple[str, ...]
     shown: str
     expect: str = ""                # a regular expression that must match the client's output
-    expect_server: str = ""         # likewise
-    checks: str = "exit codes"      # what is checked
-    port_space: str = "tcp"         # of the port that the server binds; "sockets": it is of TCP
-    fixed_port: bool = False        # then it is run alone
-    clients: int = 1                # that many at once
-    server_ends: bool = True        # by itself
-    ib_look: bool = False           # needs an InfiniBand device
+    expect_server: str = ""         # a regular expression for the server's output
+    checks: str = "exit codes"      # what the test checks, for the page
+    port_space: str = "tcp"         # of the server's port; "sockets": a port of TCP itself
+    fixed_port: bool = False        # runs alone
+    clients: int = 1                # in parallel
+    server_ends: bool = True        # without being killed
+    needs_ib: bool = False           # needs an InfiniBand device
     quit: tuple[str, ...] = ()      # a command that ends the server
     can_lose: bool = False          # datagrams are lost when a socket overflows
 
@@ -31,7 +31,7 @@ class CmCase:
 
     @property
     def title(self) -> str:
-        """The program that the case is about: the client, unless a shell runs it."""
+        """The program that the case tests: the client, unless a shell runs it."""
         return self.client[0] if self.client[0] != "sh" else self.server[0]
 
     @property
@@ -47,7 +47,8 @@ def rping(*options: str, address: str = ADDRESS, server_address: str = "", **mor
     return CmCase(("rping", "-s", "-a", server_address or address, *server, *end),
                   ("rping", "-c", "-a", address, *client, *end),
                   shown=" ".join((*options, *(("-a", address) if address != ADDRESS else ()))),
-                  checks="exit codes; every byte, by itself" if "-V" in options else "exit codes",
+                  checks=("exit codes; every byte, by the program" if "-V" in options
+                          else "exit codes"),
                   **more)
 
 
@@ -55,7 +56,7 @@ def rping_persistent() -> CmCase:
     return CmCase(("rping", "-s", "-P", "-V", "-a", ADDRESS, "-p", PORT),
                   ("rping", "-c", "-V", "-a", ADDRESS, "-p", PORT, "-C", "20"),
                   shown="-V, six at once to a server with -P", clients=6, server_ends=False,
-                  checks="exit codes of the clients; every byte, by itself")
+                  checks="exit codes of the clients; every byte, by the program")
 
 
 def rpings() -> list[CmCase]:
@@ -73,7 +74,7 @@ def ucmatose(*options: str, port_space: str = "tcp") -> CmCase:
     return CmCase(("ucmatose", "-b", ADDRESS, "-p", PORT, *options),
                   ("ucmatose", "-s", ADDRESS, "-p", PORT, *options), shown=" ".join(options),
                   expect=good, expect_server=good, port_space=port_space,
-                  checks="exit codes; that all messages have come")
+                  checks="exit codes; all messages arrived")
 
 
 def udaddy(*options: str) -> CmCase:
@@ -81,7 +82,7 @@ def udaddy(*options: str) -> CmCase:
     return CmCase(("udaddy", "-b", ADDRESS, *options), ("udaddy", "-s", ADDRESS, *options),
                   shown=" ".join(options), expect=good, expect_server=good, port_space="udp",
                   fixed_port=True, can_lose=True,
-                  checks="exit codes; that all messages have come")
+                  checks="exit codes; all messages arrived")
 
 
 def mckey(*options: str) -> CmCase:
@@ -89,7 +90,7 @@ def mckey(*options: str) -> CmCase:
     end = ("mckey", "-m", "239.0.1.7", "-b", ADDRESS, *options)
     return CmCase(end, (*end, "-s"), shown=" ".join(("-m", "239.0.1.7", *options)), expect=good,
                   expect_server=good, port_space="", fixed_port=True, can_lose=True,
-                  checks="exit codes; that all messages have come")
+                  checks="exit codes; all messages arrived")
 
 
 def examples() -> list[CmCase]:
@@ -118,7 +119,7 @@ def perftest(test: str, *options: str, rows: int = 1) -> CmCase:
     command = (f"ib_{test}", "-R", *options, "-F", "-p", PORT, "-n", "20" if rows == 1 else "5")
     return CmCase(command, (*command, ADDRESS), shown=" ".join(("-R", *options)),
                   expect=rf"(?s)#bytes.*?\n(\s*\d+\s+\d+.*?\n){{{rows}}}",
-                  checks="exit codes; a line of results for each size",
+                  checks="exit codes; a result line for each size",
                   can_lose="UD" in options)
 
 
@@ -154,8 +155,8 @@ def stream(program: str, *options: str, address: str = ADDRESS) -> CmCase:
     return CmCase((program, "-b", address, *size, *options),
                   (program, "-s", address, *size, *options), shown=" ".join(shown),
                   expect=r"(?m)^custom\s+29k\s.*\d$",
-                  checks="exit codes; every byte, by itself" if verified else
-                         "exit codes; a line of results")
+                  checks="exit codes; every byte, by the program" if verified else
+                         "exit codes; a result line")
 
 
 def rcopy() -> CmCase:
@@ -169,7 +170,7 @@ def udpong(*options: str) -> CmCase:
     end = ("-S", "1000", "-C", "100", "-p", PORT, *options)
     return CmCase(("udpong", "-b", ADDRESS, *end), ("udpong", "-s", ADDRESS, *end),
                   shown=" ".join(options), expect=r"(?m)\d\s*$", port_space="", server_ends=False,
-                  can_lose=True, checks="exit code of the client; a line of results")
+                  can_lose=True, checks="exit code of the client; a result line")
 
 
 def rsockets() -> list[CmCase]:

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Connections over librdmacm in number, and processes that are killed while they make them.
+"""Many connections over librdmacm, and processes that are killed during connection establishment.
 
 usage: cm_stress_test.py LIBRARIES CM_CROWD CM_FLOOD [--long] [--only TEST] [--seed N]
 
-Runs as an ordinary user who may lock 64 KiB, in a network namespace of its own if the test is root.
+Runs as an ordinary user with a memlock limit of 64 KiB, in a network namespace of its own if the
+test is root.
 
-  cycles    connects and disconnects, again and again: descriptors do not grow
-  crowd     1,000 connections of 8 processes with one server at once, a checked message on each
-  servers   servers are killed at any moment: their clients hear of it
-  clients   clients are killed at any moment: their servers go on
-  holders   the process with UDP port 4791 is killed at any moment: connections are made anyway
+  cycles    connects and disconnects repeatedly: the number of descriptors does not grow
+  crowd     1,000 connections of 8 processes to one server, a checked message on each
+  servers   servers are killed at random moments: their clients get an event
+  clients   clients are killed at random moments: their servers continue
+  holders   the owner of UDP port 4791 is killed at random moments: connections are still made
   nothing   connects to a port without listener; with --long and root also to a machine without the
             service, and to one with another service on UDP port 4791
-  flood     thousands of requests for connections that are not used: they are limited and counted,
-            and a connection that was there goes on
+  flood     thousands of connection requests that are never completed: they are limited and counted,
+            and an existing connection continues
 
-Afterwards a new server and client work at once, and no name of the connection manager is left.
+Afterwards a new server and client work, and no socket name of the connection manager is left.
 """
 
 import argparse
@@ -44,11 +45,11 @@ NO_LISTENER = 8  # a reason of IBA 12.6.7.2
 TIMED_OUT = -110
 # The connection manager sends a message 16 times, which takes 17 s, and then gives up.
 GIVE_UP_SECONDS = range(14, 25)
-# Within that, and the time that a busy machine needs.
-PATIENCE_SECONDS = 60
-AT_ONCE_SECONDS = 5
+# Longer than that, with a margin for a busy machine.
+TIMEOUT_S = 60
+PROMPT_S = 5
 CLIENT_PROCESSES, CONNECTIONS_OF_EACH = 8, 125
-KILLS_AT_ONCE = 8
+PARALLEL_KILLS = 8
 
 
 class Failure(Exception):
@@ -61,7 +62,7 @@ def expect(condition: bool, text: str) -> None:
 
 
 class Crowd:
-    """Starts cm_crowd, and gives out ports below the ephemeral ones."""
+    """Starts cm_crowd, and assigns ports below the ephemeral range."""
 
     def __init__(self, program: Path, flood: Path, libraries: Path, seed: int, place=LOOPBACK):
         self._line = ["env", f"LD_LIBRARY_PATH={libraries}", program]
@@ -79,42 +80,42 @@ class Crowd:
     def serve(self, **options):
         port = next(self._ports)
         with Process(self._place, *self._line, "serve", port, **options) as server:
-            expect(server.hear().get("listening") == port, "the server does not listen")
+            expect(server.read_line().get("listening") == port, "the server does not listen")
             yield server, port
 
     def unused_port(self) -> int:
         return next(self._ports)
 
     def at(self, place):
-        """The same at another place."""
+        """The same in another network namespace."""
         other = copy.copy(self)
         other._place = place
         return other
 
 
 def figures(server: Process) -> dict:
-    server.say("figures")
-    return server.hear()
+    server.write_line("figures")
+    return server.read_line()
 
 
 def wait_alone(server: Process) -> dict:
-    """The figures of a server when its last connection is gone."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while (said := figures(server))["connections"] > 0:
-        expect(time.monotonic() < end, f"connections remain: {said}")
+    """The figures of a server after its last connection has ended."""
+    end = time.monotonic() + TIMEOUT_S
+    while (output := figures(server))["connections"] > 0:
+        expect(time.monotonic() < end, f"connections remain: {output}")
         time.sleep(0.05)
-    return said
+    return output
 
 
 def finish(client: Process) -> list[dict]:
-    """What a client still says; it must end well, and not too late."""
-    said = []
+    """The remaining output of a client, which must end in time and with exit code 0."""
+    output = []
     with contextlib.suppress(EOFError):
         while True:
-            said.append(client.hear(PATIENCE_SECONDS))
-    code = client.popen.wait(PATIENCE_SECONDS)
-    expect(code == 0, f"the client ended with {code} after {said}")
-    return said
+            output.append(client.read_line(TIMEOUT_S))
+    code = client.popen.wait(TIMEOUT_S)
+    expect(code == 0, f"the client ended with {code} after {output}")
+    return output
 
 
 def talk(crowd: Crowd, address: str, port: int, seconds: float) -> list[dict]:
@@ -122,13 +123,13 @@ def talk(crowd: Crowd, address: str, port: int, seconds: float) -> list[dict]:
         return finish(client)
 
 
-def names_of(said: list[dict]) -> list[str]:
-    return [one["event"] for one in said]
+def names_of(output: list[dict]) -> list[str]:
+    return [one["event"] for one in output]
 
 
-def expect_whole(said: list[dict]) -> None:
-    """A connection that was made, used and ended as it should be."""
-    expect(names_of(said) == [ESTABLISHED, "time", DISCONNECTED], f"not a whole one: {said}")
+def expect_whole(output: list[dict]) -> None:
+    """Expects a connection that was established, used and disconnected."""
+    expect(names_of(output) == [ESTABLISHED, "time", DISCONNECTED], f"unexpected events: {output}")
 
 
 # --- The tests. ---
@@ -140,18 +141,18 @@ def test_cycles(crowd: Crowd, long: bool, _) -> str:
         talk(crowd, "127.0.0.1", port, 0)
         before = wait_alone(server)["descriptors"]
         with crowd.start("cycle", port, count) as client:
-            [said] = finish_long(client)
+            [output] = finish_long(client)
         after = wait_alone(server)["descriptors"]
-    expect(said["cycles"] == count and said["after"] <= said["before"],
-           f"descriptors of the client: {said}")
+    expect(output["cycles"] == count and output["after"] <= output["before"],
+           f"descriptors of the client: {output}")
     expect(after <= before, f"the server had {before} descriptors before, {after} after")
-    return (f"{count} connections in {said['ms'] / 1000:.1f} s; descriptors {said['after']} and "
-            f"{after}, as before")
+    return (f"{count} connections in {output['ms'] / 1000:.1f} s; descriptors {output['after']} "
+            f"and {after}, as before")
 
 
 def finish_long(client: Process) -> list[dict]:
-    said = [client.hear(600)]
-    return said + finish(client)
+    output = [client.read_line(600)]
+    return output + finish(client)
 
 
 def test_crowd(crowd: Crowd, _, __) -> str:
@@ -163,13 +164,13 @@ def test_crowd(crowd: Crowd, _, __) -> str:
         begin = time.monotonic()
         for step in ("established", "exchanged", "disconnected"):
             for client in clients:
-                expect(client.hear().get(step) == CONNECTIONS_OF_EACH, f"not all are {step}")
+                expect(client.read_line().get(step) == CONNECTIONS_OF_EACH, f"not all are {step}")
             if step == "established":
                 seconds = time.monotonic() - begin
                 at_once = figures(server)["connections"]
             if step != "disconnected":
                 for client in clients:
-                    client.say("go on")
+                    client.write_line("go on")
         for client in clients:
             finish(client)
         after = wait_alone(server)
@@ -185,19 +186,19 @@ def kill(process: Process, seconds: float) -> None:
 
 
 def moment(draw: random.Random) -> float:
-    """From before the request is sent until messages have been exchanged for a while."""
+    """A random time between the start of the client and some exchanged messages."""
     return draw.choice((0.05, 0.2, 0.8)) * draw.random()
 
 
 def kill_server(crowd: Crowd, seed: int) -> list[str]:
     with crowd.serve() as (server, port), crowd.start("talk", "127.0.0.1", port, 10) as client:
         kill(server, moment(random.Random(seed)))
-        said = finish(client)
-    expect(bool(said), "the client said nothing")
-    expect(said[-1]["event"] in (REJECTED, UNREACHABLE, DISCONNECTED), f"not the end: {said}")
-    if said[0]["event"] == REJECTED:
-        expect(said[0]["status"] == NO_LISTENER, f"rejected for another reason: {said}")
-    return names_of(said)
+        output = finish(client)
+    expect(bool(output), "the client printed nothing")
+    expect(output[-1]["event"] in (REJECTED, UNREACHABLE, DISCONNECTED), f"did not end: {output}")
+    if output[0]["event"] == REJECTED:
+        expect(output[0]["status"] == NO_LISTENER, f"rejected for another reason: {output}")
+    return names_of(output)
 
 
 def kill_client(crowd: Crowd, seed: int) -> list[str]:
@@ -207,7 +208,7 @@ def kill_client(crowd: Crowd, seed: int) -> list[str]:
         begin = time.monotonic()
         expect_whole(talk(crowd, "127.0.0.1", port, 0))
         seconds = time.monotonic() - begin
-        expect(seconds < PATIENCE_SECONDS / 2, f"the next client took {seconds:.1f} s")
+        expect(seconds < TIMEOUT_S / 2, f"the next client took {seconds:.1f} s")
         was_established = figures(server)["established"] == 2
     return ["established" if was_established else "not established"]
 
@@ -218,10 +219,10 @@ def tally(ends: list[list[str]]) -> str:
 
 
 def kill_many(crowd: Crowd, once, long: bool, draw: random.Random) -> str:
-    """Another process has UDP port 4791 meanwhile."""
+    """Another process owns UDP port 4791 during the test."""
     count = 70 if long else 8
-    with crowd.start("hold") as holder, ThreadPoolExecutor(KILLS_AT_ONCE) as pool:
-        holder.hear()
+    with crowd.start("hold") as holder, ThreadPoolExecutor(PARALLEL_KILLS) as pool:
+        holder.read_line()
         seeds = [draw.getrandbits(32) for _ in range(count)]
         return f"{count} killed: " + tally(list(pool.map(lambda seed: once(crowd, seed), seeds)))
 
@@ -241,7 +242,7 @@ def sockets_of(process: Process) -> set[str]:
 
 def has_roce_port(process: Process) -> bool:
     if not networks.is_root():
-        return True  # it was started first; others can be on this machine
+        return True  # without a namespace, a process outside of the test may own the port
     for table in ("udp", "udp6"):
         for line in Path(f"/proc/{process.pid}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
@@ -254,57 +255,57 @@ def test_holders(crowd: Crowd, long: bool, draw: random.Random) -> str:
     count, slowest = 60 if long else 6, 0
     for _ in range(count):
         with crowd.start("hold") as holder:
-            holder.hear()
+            holder.read_line()
             expect(has_roce_port(holder), "the first process does not have UDP port 4791")
             with crowd.serve() as (server, port):
                 with crowd.start("talk", "127.0.0.1", port, 0.5) as client:
                     kill(holder, moment(draw))
-                    said = finish(client)
-                expect_whole(said)
-                slowest = max(slowest, said[0]["ms"])
+                    output = finish(client)
+                expect_whole(output)
+                slowest = max(slowest, output[0]["ms"])
                 expect_whole(talk(crowd, "127.0.0.1", port, 0))
                 wait_alone(server)
     return f"{count} killed; the slowest connection took {slowest} ms"
 
 
-def expect_unreachable(said: list[dict], what: str) -> str:
-    expect(names_of(said) == [UNREACHABLE] and said[0]["status"] == TIMED_OUT,
-           f"{what}: {said}")
-    seconds = round(said[0]["ms"] / 1000)
+def expect_unreachable(output: list[dict], what: str) -> str:
+    expect(names_of(output) == [UNREACHABLE] and output[0]["status"] == TIMED_OUT,
+           f"{what}: {output}")
+    seconds = round(output[0]["ms"] / 1000)
     expect(seconds in GIVE_UP_SECONDS, f"{what}: unreachable after {seconds} s")
     return f"{what}: unreachable after {seconds} s"
 
 
 def test_nothing(crowd: Crowd, long: bool, _) -> str:
     with crowd.start("hold") as holder:
-        holder.hear()
-        said = talk(crowd, "127.0.0.1", crowd.unused_port(), 1)
-    expect(names_of(said) == [REJECTED] and said[0]["status"] == NO_LISTENER,
-           f"a port without listener: {said}")
-    expect(said[0]["ms"] < 1000 * AT_ONCE_SECONDS, f"rejected late: {said}")
-    lines = [f"no listener: rejected after {said[0]['ms']} ms"]
+        holder.read_line()
+        output = talk(crowd, "127.0.0.1", crowd.unused_port(), 1)
+    expect(names_of(output) == [REJECTED] and output[0]["status"] == NO_LISTENER,
+           f"a port without listener: {output}")
+    expect(output[0]["ms"] < 1000 * PROMPT_S, f"rejected late: {output}")
+    lines = [f"no listener: rejected after {output[0]['ms']} ms"]
     if long and networks.is_root():
         with joined_namespaces(1500) as (there, here):
             crowd = crowd.at(here)
             lines.append(expect_unreachable(talk(crowd, there.ipv4, 7471, 1), "no service"))
             with Process(there, "python3", "-c", SINK) as sink:
-                sink.hear()
+                sink.read_line()
                 lines.append(expect_unreachable(talk(crowd, there.ipv4, 7471, 1),
                                                 "another service"))
     return "; ".join(lines)
 
 
 def counters_of(server: Process, printed) -> dict[str, int]:
-    """What VERBENA_STATS says when the program ends, by name."""
+    """The counters that VERBENA_STATS prints when the program ends, by name."""
     server.popen.stdin.close()
-    expect(server.popen.wait(AT_ONCE_SECONDS) == 0, "the server did not end well")
+    expect(server.popen.wait(PROMPT_S) == 0, "the server did not end with exit code 0")
     printed.seek(0)
     return {name: int(value) for name, _, value in
             (line.rpartition(": ") for line in printed.read().splitlines()) if value.isdigit()}
 
 
 def test_flood(crowd: Crowd, long: bool, _) -> str:
-    """From an address of this machine, and from another one of it."""
+    """From two addresses of this machine."""
     count = 200_000 if long else 20_000
     environment = dict(os.environ, VERBENA_STATS="1")
     with tempfile.TemporaryFile("w+") as printed:
@@ -316,8 +317,8 @@ def test_flood(crowd: Crowd, long: bool, _) -> str:
                     with crowd.flood("127.0.0.1", port, count // 2, source) as flood:
                         sent = finish(flood)[0]["sent"]
                         expect(sent == count // 2, f"{sent} of {count // 2} were sent")
-                said = finish(client)
-            expect_whole(said)
+                output = finish(client)
+            expect_whole(output)
             expect_whole(talk(crowd, "127.0.0.1", port, 0))
             left = wait_alone(server)
             found = counters_of(server, printed)
@@ -330,7 +331,7 @@ def test_flood(crowd: Crowd, long: bool, _) -> str:
             f"{left['messages']} messages went on meanwhile")
 
 
-# Has UDP port 4791 and never answers.
+# Owns UDP port 4791 and never answers.
 SINK = f"""
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -346,14 +347,15 @@ while True:
 
 def check_fresh(crowd: Crowd) -> None:
     with crowd.serve() as (server, port):
-        said = talk(crowd, "127.0.0.1", port, 0)
+        output = talk(crowd, "127.0.0.1", port, 0)
         wait_alone(server)
-    expect_whole(said)
-    expect(said[-1]["ms"] < 1000 * AT_ONCE_SECONDS, f"not at once: {said}")
+    expect_whole(output)
+    expect(output[-1]["ms"] < 1000 * PROMPT_S, f"not at once: {output}")
 
 
 def check_names() -> None:
-    """Of this network namespace. Without root, other processes can have names there."""
+    """No socket name is left in this network namespace. Without root, other processes may own
+    some."""
     if not networks.is_root():
         return
     text = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")

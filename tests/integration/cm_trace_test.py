@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Wireshark reads a connection of rping, as `verbena run --trace` wrote it: the messages of the
-connection manager by name, in their order.
+"""tshark decodes the trace of a connection of rping that `verbena run --trace` writes: all messages
+of the connection manager, in order.
 
-usage: cm_trace_test.py FOLDER, that of the program verbena.
-Exits with 77, which ctest counts as skipped, where there is no tshark or rping.
+usage: cm_trace_test.py FOLDER; FOLDER has the program verbena.
+Exits with 77, which ctest counts as skipped, if tshark or rping is not installed.
 """
 
 import random
@@ -32,7 +32,7 @@ def rping(verbena: Path, port: int, side: str, *options) -> subprocess.Popen:
 
 
 def run(verbena: Path, trace: Path) -> str:
-    """Writes the trace; what went wrong, or ""."""
+    """Writes the trace; returns an error text, or ""."""
     port = random.randrange(20_000, 30_000)
     server = rping(verbena, port, "-s", "--trace", trace)
     client = None
@@ -44,10 +44,10 @@ def run(verbena: Path, trace: Path) -> str:
             time.sleep(0.02)
         time.sleep(0.3)  # between bind and listen
         client = rping(verbena, port, "-c")
-        said, _ = client.communicate(timeout=SECONDS_MAX)
+        output, _ = client.communicate(timeout=SECONDS_MAX)
         server.communicate(timeout=SECONDS_MAX)
         good = client.returncode == 0 and server.returncode == 0
-        return "" if good else f"exit codes {client.returncode}, {server.returncode}: {said}"
+        return "" if good else f"exit codes {client.returncode}, {server.returncode}: {output}"
     finally:
         for process in filter(None, (server, client)):
             process.kill()
@@ -55,11 +55,11 @@ def run(verbena: Path, trace: Path) -> str:
 
 
 def messages(trace: Path) -> list[str]:
-    """Each once, in the order in which they first appear."""
+    """The names of the messages, in the order in which they first appear."""
     command = ["tshark", "-d", "udp.port==61001-65095,infiniband", "-r", trace, "-T", "fields",
                "-e", "_ws.col.Info"]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found = [line.removeprefix(PREFIX) for line in said.splitlines() if line.startswith(PREFIX)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found = [line.removeprefix(PREFIX) for line in output.splitlines() if line.startswith(PREFIX)]
     return list(dict.fromkeys(found))
 
 

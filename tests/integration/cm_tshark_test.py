@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Wireshark judges the messages of the connection manager: their names and fields as we meant them.
+"""tshark decodes each message of the connection manager: its name and fields must be right.
 
-usage: cm_tshark_test.py CM_CAPTURE, the program that writes the capture and says what is in it.
-Exits with 77, which ctest counts as skipped, where there is no tshark.
+usage: cm_tshark_test.py CM_CAPTURE; the program writes the capture and prints the fields.
+Exits with 77, which ctest counts as skipped, if tshark is not installed.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tshark_test import SKIPPED, build, decode
 
-# As the column "Info" has them. Of the messages in DATA_ONLY this version shows the bytes alone.
+# Names in the column "Info". Of the messages in DATA_ONLY Wireshark 4.0 shows only the bytes.
 NAMES = {
     "REQ": "ConnectRequest",
     "MRA": "MsgRcptAck",
@@ -29,15 +29,15 @@ NAMES = {
 }
 DATA_ONLY = {"MRA", "SIDR_REQ", "SIDR_REP", "LAP", "APR"}
 INFO = "_ws.col.Info"
-# Wireshark 4.0 takes 3 of the 4 bytes for a flow label, and so shows its upper 12 bits, and the
-# first of them for a packet rate, which is in the last.
+# Bugs of Wireshark 4.0: it shows the upper 12 bits of a flow label only, and takes the first of the
+# 4 bytes for the packet rate, which is in the last.
 FLOW_LABELS = ("infiniband.cm.req.prim_flowlabel", "infiniband.cm.req.alt_flowlabel")
 MISREAD = ("infiniband.cm.req.prim_pktrate", "infiniband.cm.req.alt_pktrate")
 GIDS = ("infiniband.cm.req.prim_localgid", "infiniband.cm.req.prim_remotegid")
 
 
 def as_number(text: str) -> int:
-    """A field as tshark prints it: an address, hexadecimal bytes, True, 0x1f or 31."""
+    """Parses a field as tshark prints it: an address, hexadecimal bytes, True, 0x1f or 31."""
     if text in ("True", "False"):
         return int(text == "True")
     try:
@@ -58,7 +58,7 @@ def found(field: str, seen: dict[str, str]) -> int | None:
     """None if it was not decoded."""
     if seen[field]:
         value = seen[field]
-        # Bytes that are all digits look like a number.
+        # Hexadecimal bytes without letters look like a decimal number.
         if field.endswith((".private", ".ari", ".data", "gid")) and ":" not in value:
             return int(value, 16)
         return as_number(value)
@@ -71,7 +71,7 @@ def compare(built: dict[str, str], seen: dict[str, str]) -> list[str]:
     problems = []
     name = f"CM: {NAMES[built['name']]}"
     if seen[INFO] != name:
-        problems.append(f"it is called {seen[INFO]}, not {name}")
+        problems.append(f"decoded as {seen[INFO]}, not {name}")
     for field, value in built.items():
         if field == "name" or field in MISREAD:
             continue
@@ -79,7 +79,7 @@ def compare(built: dict[str, str], seen: dict[str, str]) -> list[str]:
         if number not in (meant(value), meant(value) >> 8 if field in FLOW_LABELS else None):
             problems.append(f"{field} is {seen[field] or 'not decoded'}, not {value}")
     if seen["_ws.malformed"]:
-        problems.append("it is malformed")
+        problems.append("malformed")
     return [f"frame {built['frame.number']}, {built['name']}: {problem}" for problem in problems]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the shell hears from `verbena`: the exit code and the words of each way to use it.
+"""Exit codes and messages of the command `verbena`, for valid and invalid command lines.
 
 usage: command_test.py BIN_FOLDER
 """
@@ -11,20 +11,20 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-PATIENCE = 60  # seconds for one command line
+TIMEOUT_S = 60  # seconds for one command line
 
 DONE, FAILED, MISUSE, NOT_EXECUTABLE, NOT_FOUND = 0, 1, 2, 126, 127
 
 
 class Row(NamedTuple):
-    """A command line, its exit code, and what it prints on one of its two files."""
+    """A command line, its exit code, and a text that it prints to stdout or stderr."""
     words: str
     code: int
     says: str
     environment: dict[str, str] = {}
 
 
-# The table of docs/tool.md, a few lines for each of its rows.
+# A few command lines for each row of the table in docs/tool.md.
 ROWS = [
     Row("--version", DONE, "verbena 0."),
     Row("--help", DONE, "COMMAND --help"),
@@ -91,17 +91,17 @@ def check(condition: bool, what: str) -> None:
 def run(command: list, **options) -> subprocess.CompletedProcess:
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     return subprocess.run([str(word) for word in command], check=False, text=True,
-                          stdin=subprocess.DEVNULL, timeout=PATIENCE, **options)
+                          stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, **options)
 
 
 def check_row(verbena: Path, row: Row) -> None:
     # Rows write a space within a word as U+00A0.
     words = [word.replace("\u00a0", " ") for word in row.words.split(" ") if word]
     done = run([verbena, *words], env={**os.environ, **row.environment})
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     check(done.returncode == row.code, f"verbena {row.words}: exit code {done.returncode} and not "
-                                       f"{row.code}, and says\n{said}")
-    check(row.says in said, f"verbena {row.words} does not say '{row.says}', but\n{said}")
+                                       f"{row.code}, output:\n{output}")
+    check(row.says in output, f"verbena {row.words} does not print '{row.says}', but\n{output}")
     check(row.code == DONE or not done.stdout, f"verbena {row.words}: an error on standard output")
 
 
@@ -119,10 +119,10 @@ def check_output(verbena: Path) -> None:
 def check_without_network(verbena: Path) -> None:
     done = run(["unshare", "--user", "--net", verbena, "devices"])
     if "unshare failed" in done.stderr:
-        print("no network namespace to be had: devices without an interface not tried")
+        print("skipped devices without an interface: cannot create a network namespace")
         return
     check(done.returncode == DONE, f"devices without a network: {done.stderr}")
-    check("no network interface is up" in done.stdout, f"devices says {done.stdout}")
+    check("no network interface is up" in done.stdout, f"devices prints {done.stdout}")
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The restrictions of a container by default: a seccomp filter like those of the common engines, no
+"""The default restrictions of a container: a seccomp filter like those of the common engines, no
 new privileges, no capabilities."""
 
 import ctypes
@@ -53,12 +53,12 @@ def can_confine() -> bool:
 
 
 def confine() -> None:
-    """Restricts this process and its children, for good."""
+    """Restricts this process and its children permanently."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     code = _filter()
     program = _Program(len(code) // 8, code)
     for capability in range(CAPABILITIES):
-        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails in a process that has none anyway
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails in a process without capabilities
     for arguments in ((PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
                       (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)):
         if prctl(*arguments) != 0:

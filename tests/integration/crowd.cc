@@ -1,10 +1,10 @@
-// Many processes of one machine have the device open at once. Measures the cost of each, and checks
-// that they reach each other.
+// Many processes of one machine open the device. Measures the cost of each, and checks that they
+// reach each other.
 //
 // usage: crowd PROCESSES [KIBIBYTES]: starts PROCESSES members. When all have the device open, each
 // sends datagrams to the next, until all have received one from the member before. Then each member
 // reports its figures, and the parent prints minimum, median and maximum. Fails if a member cannot
-// open the device or receives nothing, or if the median of the private memory (Private_Clean and
+// open the device or receives nothing, or if the median of the private memory (Private_Clean plus
 // Private_Dirty) is more than KIBIBYTES.
 
 #include <infiniband/verbs.h>
@@ -34,8 +34,8 @@ constexpr uint32_t kQKey = 0x1234;
 constexpr uint32_t kGrh = 40;
 constexpr uint32_t kText = 8;
 constexpr int kDepth = 64;
-constexpr int kSocket = 3;  // of a member, to the parent
-constexpr int kPatienceMs = 60'000;
+constexpr int kSocket = 3;  // descriptor of a member's socket to the parent
+constexpr int kTimeoutMs = 60'000;
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "crowd: %s\n", what.c_str());
@@ -66,7 +66,7 @@ Figures Measure() {
                   .threads = EntriesIn("/proc/self/task")};
   std::ifstream rollup("/proc/self/smaps_rollup");
   std::string line;
-  std::getline(rollup, line);  // the range
+  std::getline(rollup, line);  // skips the address range
   std::string name, unit;
   for (uint64_t kib = 0; rollup >> name >> kib >> unit;) {
     if (name == "Rss:") figures.resident_kib = kib;
@@ -86,7 +86,7 @@ class Member {
     pd_ = ibv_alloc_pd(context_);
     cq_ = ibv_create_cq(context_, 2 * kDepth, nullptr, nullptr, 0);
     mr_ = ibv_reg_mr(pd_, bytes_.data(), bytes_.size(), IBV_ACCESS_LOCAL_WRITE);
-    Must(pd_ != nullptr && cq_ != nullptr && mr_ != nullptr, "no resources");
+    Must(pd_ != nullptr && cq_ != nullptr && mr_ != nullptr, "cannot create the objects");
     ibv_qp_init_attr wish{};
     wish.send_cq = wish.recv_cq = cq_;
     wish.cap.max_send_wr = wish.cap.max_recv_wr = kDepth;
@@ -120,17 +120,17 @@ class Member {
     ibv_send_wr* refused = nullptr;
     Must(ibv_post_send(qp_, &wr, &refused) == 0, "ibv_post_send");
   }
-  // Whether a datagram has come.
-  bool Hears() {
+  // Whether a datagram has arrived.
+  bool HasReceived() {
     ibv_wc wc{};
-    bool hears = false;
+    bool has_received = false;
     while (ibv_poll_cq(cq_, 1, &wc) == 1) {
       Must(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
       if (wc.opcode != IBV_WC_RECV) continue;
-      hears = true;
+      has_received = true;
       PostReceive();
     }
-    return hears;
+    return has_received;
   }
 
  private:
@@ -156,12 +156,12 @@ class Member {
     attributes.qp_state = IBV_QPS_RTS;
     good = good && ibv_modify_qp(qp_, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0;
     Must(good, "ibv_modify_qp");
-    ibv_ah_attr way{};
-    way.is_global = 1;
-    way.port_num = 1;
-    way.grh.hop_limit = 64;
-    way.grh.sgid_index = FindLoopback(way.grh.dgid);
-    ah_ = ibv_create_ah(pd_, &way);
+    ibv_ah_attr path{};
+    path.is_global = 1;
+    path.port_num = 1;
+    path.grh.hop_limit = 64;
+    path.grh.sgid_index = FindLoopback(path.grh.dgid);
+    ah_ = ibv_create_ah(pd_, &path);
     Must(ah_ != nullptr, "ibv_create_ah");
   }
 
@@ -173,7 +173,7 @@ class Member {
         return static_cast<uint8_t>(i);
       }
     }
-    Die("127.0.0.1 is no GID of the device");
+    Die("127.0.0.1 is not in the GID table");
   }
 
   ibv_context* context_ = nullptr;
@@ -186,15 +186,15 @@ class Member {
 };
 
 template <class T>
-void Tell(int socket, const T& value) {
-  Must(send(socket, &value, sizeof value, MSG_NOSIGNAL) == sizeof value, "the other one is gone");
+void SendValue(int socket, const T& value) {
+  Must(send(socket, &value, sizeof value, MSG_NOSIGNAL) == sizeof value, "the peer has ended");
 }
 template <class T>
-T Hear(int socket) {
+T ReceiveValue(int socket) {
   pollfd file{.fd = socket, .events = POLLIN, .revents = 0};
   T value{};
-  Must(poll(&file, 1, kPatienceMs) == 1, "the other one says nothing");
-  Must(recv(socket, &value, sizeof value, MSG_WAITALL) == sizeof value, "the other one is gone");
+  Must(poll(&file, 1, kTimeoutMs) == 1, "the peer sends nothing");
+  Must(recv(socket, &value, sizeof value, MSG_WAITALL) == sizeof value, "the peer has ended");
   return value;
 }
 bool IsReadable(int socket, int milliseconds) {
@@ -202,19 +202,19 @@ bool IsReadable(int socket, int milliseconds) {
   return poll(&file, 1, milliseconds) == 1;
 }
 
-// The next member can start late, and a datagram can be lost: so a member sends until all have
+// The next member can start late, and a datagram can be lost, so a member sends until all have
 // received one. The parent then closes the socket.
 int BeMember() {
   constexpr int kPeriodMs = 50;
   Member member;
-  Tell(kSocket, member.number());
-  const auto next = Hear<uint32_t>(kSocket);
-  bool has_heard = false;
+  SendValue(kSocket, member.number());
+  const auto next = ReceiveValue<uint32_t>(kSocket);
+  bool has_received = false;
   do {
     member.SendTo(next);
-    if (member.Hears() && !has_heard) {
-      Tell(kSocket, Measure());
-      has_heard = true;
+    if (member.HasReceived() && !has_received) {
+      SendValue(kSocket, Measure());
+      has_received = true;
     }
   } while (!IsReadable(kSocket, kPeriodMs));
   return 0;
@@ -274,12 +274,12 @@ int BeAll(const char* self, size_t count, uint64_t private_kib_max) {
   members.reserve(count);
   while (members.size() < count) members.push_back(StartMember(self));
   std::vector<uint32_t> numbers;
-  for (const Started& member : members) numbers.push_back(Hear<uint32_t>(member.socket));
+  for (const Started& member : members) numbers.push_back(ReceiveValue<uint32_t>(member.socket));
   std::printf("%zu processes have the device open after %.1f s\n", count, seconds_since(start));
-  for (size_t i = 0; i < count; ++i) Tell(members[i].socket, numbers[(i + 1) % count]);
+  for (size_t i = 0; i < count; ++i) SendValue(members[i].socket, numbers[(i + 1) % count]);
   std::vector<Figures> all;
-  for (const Started& member : members) all.push_back(Hear<Figures>(member.socket));
-  std::printf("all have heard from another after %.1f s\n\n", seconds_since(start));
+  for (const Started& member : members) all.push_back(ReceiveValue<Figures>(member.socket));
+  std::printf("all have received a datagram after %.1f s\n\n", seconds_since(start));
   for (const Started& member : members) close(member.socket);
   int failures = 0;
   for (const Started& member : members) {
@@ -291,15 +291,15 @@ int BeAll(const char* self, size_t count, uint64_t private_kib_max) {
                  WIFSIGNALED(status) ? "signal" : "exit",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   }
-  std::printf("%-22s %8s %8s %8s\n", "of each", "least", "median", "most");
+  std::printf("%-22s %8s %8s %8s\n", "per process", "min", "median", "max");
   Print("resident, KiB", all, &Figures::resident_kib);
   Print("proportional, KiB", all, &Figures::proportional_kib);
   const uint64_t median = Print("private, KiB", all, &Figures::private_kib);
   Print("descriptors", all, &Figures::descriptors);
   Print("threads", all, &Figures::threads);
-  Must(failures == 0, std::to_string(failures) + " of them failed");
-  Must(median <= private_kib_max, "a process takes more than " + std::to_string(private_kib_max) +
-                                      " KiB of memory for itself");
+  Must(failures == 0, std::to_string(failures) + " processes failed");
+  Must(median <= private_kib_max,
+       "the median of private memory is more than " + std::to_string(private_kib_max) + " KiB");
   return 0;
 }
 

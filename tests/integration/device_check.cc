@@ -1,5 +1,5 @@
-// Queries the device by the verbs, and compares with every file that the kernel has for the devices
-// that it knows. Linked with the system's library, as other programs are.
+// Queries the device by the verbs, and compares the results with the device files, which are those
+// that the kernel has for its devices. Linked with the system's library, as other programs are.
 
 #include <infiniband/verbs.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ void Compare(const std::string& path, const std::string& expected) {
   const std::string found = Read(path);
   if (found == expected) return;
   ++failures;
-  std::printf("%s: '%s', and not '%s'\n", path.c_str(), found.c_str(), expected.c_str());
+  std::printf("%s: '%s', expected '%s'\n", path.c_str(), found.c_str(), expected.c_str());
 }
 
 std::string Groups(const uint8_t* bytes, size_t count) {
@@ -95,7 +95,7 @@ int main() {
   int count = 0;
   ibv_device** const list = ibv_get_device_list(&count);
   if (list == nullptr || count != 1) {
-    std::puts("there is not one device");
+    std::puts("expected exactly one device");
     return 1;
   }
   ibv_context* const context = ibv_open_device(list[0]);

@@ -24,9 +24,9 @@ def read(world: Installed, path: str, **options) -> str:
     return world.run("cat", path, **options).strip()
 
 
-def field(said: str, name: str) -> str:
-    found = re.search(rf"^\s*{name}:\s*(.*?)\s*$", said, re.MULTILINE)
-    assert found, f"no {name} in\n{said}"
+def field(output: str, name: str) -> str:
+    found = re.search(rf"^\s*{name}:\s*(.*?)\s*$", output, re.MULTILINE)
+    assert found, f"no {name} in\n{output}"
     return found[1]
 
 
@@ -38,21 +38,21 @@ def every_path_call_is_redirected(world: Installed) -> None:
     assert "every call is right" in world.run(world.folder / "path_calls_check")
 
 
-def without_them_the_calls_find_nothing(world: Installed) -> None:
-    """Otherwise the test before this one would prove nothing."""
+def without_redirection_the_calls_find_nothing(world: Installed) -> None:
+    """Shows that the previous test can fail."""
     if os.path.exists("/sys/class/infiniband"):
         return
     process = world.start(world.folder / "path_calls_check", options=("--device-files=off",))
     assert process.wait(20) == 1 and "wrong: open" in process.output(), process.output()
 
 
-def the_verbs_and_the_files_agree(world: Installed) -> None:
+def the_files_agree_with_the_verbs(world: Installed) -> None:
     for look in ("roce", "ib"):
-        said = world.run(world.folder / "device_check", options=(f"--link-layer={look}",))
-        assert "all agree" in said, said
+        output = world.run(world.folder / "device_check", options=(f"--link-layer={look}",))
+        assert "all agree" in output, output
 
 
-def in_a_container_they_agree(world: Installed) -> None:
+def in_a_container_the_files_agree_with_the_verbs(world: Installed) -> None:
     if not container.can_confine():
         return
     assert "all agree" in world.run(world.folder / "device_check", prepare=container.confine)
@@ -60,7 +60,7 @@ def in_a_container_they_agree(world: Installed) -> None:
                                               prepare=container.confine)
 
 
-def tools_tell_one_story(world: Installed) -> None:
+def all_tools_report_the_same_values(world: Installed) -> None:
     """ibv_devinfo uses the verbs, ibstat reads through libibumad, ibstatus is a shell script."""
     for look, layer in (("roce", "Ethernet"), ("ib", "InfiniBand")):
         options = (f"--link-layer={look}",)
@@ -84,14 +84,14 @@ def tools_tell_one_story(world: Installed) -> None:
 
 
 def a_shell_walks_the_tree(world: Installed) -> None:
-    said = world.run("sh", "-c", f"cd {DEVICE}/device && cat numa_node vendor && ls infiniband; "
+    output = world.run("sh", "-c", f"cd {DEVICE}/device && cat numa_node vendor && ls infiniband; "
                      "for d in /sys/class/infiniband_verbs/uverbs*; do cat $d/ibdev; done; "
                      "cd /dev/infiniband; test -c /dev/infiniband/uverbs0 && test -w uverbs0 && "
                      "echo yes")
-    assert said.split() == ["-1", "0xfeed", "verbena0", "verbena0", "yes"], said
+    assert output.split() == ["-1", "0xfeed", "verbena0", "verbena0", "yes"], output
 
 
-def they_may_be_left_out(world: Installed) -> None:
+def the_files_can_be_disabled(world: Installed) -> None:
     if os.path.exists("/sys/class/infiniband"):
         return
     process = world.start("cat", f"{DEVICE}/node_type", options=("--device-files=off",))
@@ -106,7 +106,7 @@ def a_program_built_with_asan_starts(world: Installed) -> None:
     assert "usage" in process.output(), process.output()
 
 
-def where_they_cannot_be_written_the_program_runs(world: Installed) -> None:
+def without_a_writable_folder_the_program_runs(world: Installed) -> None:
     """The program runs without the files, with a warning that says why."""
     trap = world.folder / "trap"
     trap.mkdir()
@@ -114,14 +114,15 @@ def where_they_cannot_be_written_the_program_runs(world: Installed) -> None:
     (trap / "verbena").symlink_to("/tmp")
     if os.getuid() == 0:
         shutil.chown(trap, "nobody")
-    said = world.run("echo", "ran", XDG_RUNTIME_DIR=str(trap))
-    assert "ran" in said and "only this user writes to" in said, said
+    output = world.run("echo", "ran", XDG_RUNTIME_DIR=str(trap))
+    assert "ran" in output and "only this user writes to" in output, output
 
 
-TESTS = (every_path_call_is_redirected, without_them_the_calls_find_nothing,
-         the_verbs_and_the_files_agree, in_a_container_they_agree, tools_tell_one_story,
-         a_shell_walks_the_tree, they_may_be_left_out, a_program_built_with_asan_starts,
-         where_they_cannot_be_written_the_program_runs)
+TESTS = (every_path_call_is_redirected, without_redirection_the_calls_find_nothing,
+         the_files_agree_with_the_verbs, in_a_container_the_files_agree_with_the_verbs,
+         all_tools_report_the_same_values,
+         a_shell_walks_the_tree, the_files_can_be_disabled, a_program_built_with_asan_starts,
+         without_a_writable_folder_the_program_runs)
 
 
 def main() -> int:

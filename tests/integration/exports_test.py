@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""A drop-in library shows what the one of the system shows, name by name and version by version;
-and what newer releases show, as the table of a page says. It calls the C library past what is
-preloaded.
+"""A drop-in library exports the same symbols and versions as the system's library, and those of
+newer releases that the table of a page lists. Its calls of the C library cannot be interposed.
 
 usage: exports_test.py OURS THEIRS PAGE
 """
@@ -21,8 +20,8 @@ def symbols(library: str) -> set[str]:
     """name@version, or name@@version for the default version of a name."""
     lines = run("nm", "-D", "--defined-only", "--with-symbol-versions", library).splitlines()
     found = {line.split()[-1] for line in lines if " A " not in line}
-    # Symbols that `verbena run` and our other library call have their own versions, so that they
-    # hide no other symbol.
+    # Symbols for `verbena run` and our other library have versions of their own, so that they do
+    # not hide other symbols.
     return {name for name in found if "@@VERBENA_" not in name}
 
 
@@ -41,7 +40,8 @@ def versions(library: str) -> set[tuple[str, str]]:
 
 
 def interposable_calls(library: str) -> set[str]:
-    """The calls that a preloaded library can take from it, of those that such libraries replace."""
+    """The calls of the library that a preloaded library can interpose, of those that are usually
+    interposed."""
     lines = run("nm", "-D", "--undefined-only", "--without-symbol-versions", library).splitlines()
     return {line.split()[-1] for line in lines} & set(
         "socket bind listen accept accept4 connect shutdown getsockname getpeername getsockopt "
@@ -50,7 +50,7 @@ def interposable_calls(library: str) -> set[str]:
 
 
 def additions(page: str) -> dict[str, set[str]]:
-    """The nodes of the page's table, each with the names that its row adds."""
+    """The version nodes in the page's table, each with the names that its row adds."""
     nodes = {}
     for line in Path(page).read_text(encoding="utf-8").splitlines():
         if line.startswith("| `IBVERBS_"):
@@ -61,8 +61,8 @@ def additions(page: str) -> dict[str, set[str]]:
 
 
 def promised(nodes: dict[str, set[str]], theirs: set[str]) -> set[str]:
-    """name@version of all that the page adds. A private node has all names of the one before it,
-    except the name that contains the node's number."""
+    """name@version of all names that the page adds. A private node has all names of the node before
+    it, except the name that contains the node's number."""
     private = {name.split("@")[0] for name in theirs if "@@IBVERBS_PRIVATE" in name}
     wanted = set()
     for node, names in nodes.items():
@@ -78,7 +78,7 @@ def difference(what: str, ours: set, theirs: set) -> int:
     for missing in sorted(theirs - ours):
         print(f"{what} missing: {missing}")
     for extra in sorted(ours - theirs):
-        print(f"{what} that the other does not have: {extra}")
+        print(f"{what} that only one library has: {extra}")
     return len(ours ^ theirs)
 
 
@@ -95,12 +95,12 @@ def main() -> int:
     wrong += difference("version", versions(ours) & versions(theirs), versions(theirs))
     wrong += difference("version", {name for name, _ in versions(ours)},
                         {name for name, _ in versions(theirs)} | set(nodes))
-    wrong += difference("call of the C library by way of the preloaded ones",
+    wrong += difference("interposable call of the C library",
                         interposable_calls(ours), set())
     kinds = Counter("default" if "@@" in name else "old" for name in symbols(ours))
     print(f"{len(symbols(ours))} symbols ({dict(kinds)}), {len(versions(ours))} versions")
     if not symbols(theirs) or not versions(theirs):
-        print(f"{theirs} shows nothing: nothing was compared")
+        print(f"{theirs} exports nothing: nothing was compared")
         return 1
     return 1 if wrong else 0
 

@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from budget_test import INVALID, NO_DOOR, NOT_UNDER, SKIPPED, has_door, resident
+from budget_test import INVALID, NO_UFFD, NOT_UNDER, SKIPPED, has_userfaultfd, resident
 from installed import Installed
 from ordinary_user import Process
 from pairs import SECONDS_MAX, Pair, run_all
@@ -233,8 +233,8 @@ def main() -> int:
     if missing:
         print(f"{missing[0]} is not installed")
         return SKIPPED
-    if not has_door(libraries, programs):
-        print("nothing can be under a budget here: " + NO_DOOR)
+    if not has_userfaultfd(libraries, programs):
+        print("nothing can be under a budget here: " + NO_UFFD)
         return SKIPPED
     world = World(libraries, programs, size)
     with world.bench:

@@ -1,4 +1,4 @@
-"""Huge pages for the time of a test. Only root can reserve them."""
+"""Reserves huge pages during a test. Only root can do that."""
 
 import contextlib
 from pathlib import Path
@@ -8,7 +8,7 @@ RESERVED = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 
 @contextlib.contextmanager
 def reserved(count: int):
-    """Yields why there are no huge pages, or "". Releases what it reserved."""
+    """Yields the reason why there are no huge pages, or "". Releases them at the end."""
     before = int(RESERVED.read_text()) if RESERVED.is_file() else 0
     if before > 0:
         yield ""
@@ -19,6 +19,6 @@ def reserved(count: int):
         yield f"cannot be reserved: {refused.strerror}"
         return
     try:
-        yield "" if int(RESERVED.read_text()) > 0 else "the kernel has no memory for any"
+        yield "" if int(RESERVED.read_text()) > 0 else "the kernel has no memory for them"
     finally:
         RESERVED.write_text("0")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What `cmake --install` puts down is complete: the program, the library for others in a folder of
-its own, and all that a program on the C++ API is built with.
+"""`cmake --install` installs everything: the command, the drop-in libraries in a folder of their
+own, and the files to build a program on the C++ API.
 
 usage: install_test.py BUILD_FOLDER
-Exits with 77, which ctest counts as skipped, where there is no pkg-config.
+Exits with 77, which ctest counts as skipped, if pkg-config is not installed.
 """
 
 import gzip
@@ -61,11 +61,11 @@ def check_files(prefix: Path, libraries: Path) -> None:
                  prefix / "share/man/man1/verbena.1.gz",
                  prefix / "share/man/man1/verbena-run.1.gz"):
         check(path.exists(), f"{path} is missing")
-    check(not list(libraries.glob("libibverbs*")), "libibverbs is where other programs find it")
+    check(not list(libraries.glob("libibverbs*")), "other programs would find this libibverbs")
 
 
 def check_run(prefix: Path) -> None:
-    """`verbena` finds the library, and no other program does."""
+    """`verbena` finds the drop-in library, and no other program does."""
     environment = {"PATH": os.environ["PATH"]}
     verbena = prefix / "bin/verbena"
     check("verbena0" in run(verbena, "devices", env=environment), "no device")
@@ -77,14 +77,14 @@ def check_run(prefix: Path) -> None:
 
 
 def check_pages(prefix: Path) -> None:
-    """The manual page of each command has every option of its help."""
+    """The manual page of each command documents every option in its --help."""
     for command in ("run", "devices", "ping", "bench"):
         help_text = run(prefix / "bin/verbena", command, "--help")
         with gzip.open(prefix / f"share/man/man1/verbena-{command}.1.gz", "rt") as page:
             text = page.read().replace("\\-", "-")
         for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", help_text, re.MULTILINE):
             check(re.search(re.escape(option) + r"(?![a-z-])", text) is not None,
-                  f"verbena-{command}.1 does not have {option}")
+                  f"verbena-{command}.1 does not document {option}")
 
 
 def check_removed(build: Path, prefix: Path) -> None:
@@ -100,12 +100,12 @@ def check_consumer(prefix: Path, libraries: Path, folder: Path) -> None:
                        LD_LIBRARY_PATH=str(libraries))
     flags = run("pkg-config", "--cflags", "--libs", "verbena", env=environment).split()
     run("c++", source, "-o", folder / "by_pkg_config", *flags)
-    check("port" in run(folder / "by_pkg_config", env=environment), "by pkg-config: does not run")
+    check("port" in run(folder / "by_pkg_config", env=environment), "with pkg-config: does not run")
 
     (folder / "CMakeLists.txt").write_text(PROJECT, encoding="utf-8")
     run("cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", folder / "build")
-    check("port" in run(folder / "build/consumer", env=environment), "by CMake: does not run")
+    check("port" in run(folder / "build/consumer", env=environment), "with CMake: does not run")
 
 
 def main() -> int:
@@ -113,7 +113,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     if shutil.which("pkg-config") is None:
-        print("there is no pkg-config")
+        print("pkg-config is not installed")
         return SKIPPED
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,11 +1,11 @@
-// A program that is not linked with libibverbs and loads it at run time, as many do. Two queue
-// pairs of the program are connected to each other.
+// A program that loads libibverbs at run time (dlopen). Two queue pairs of the program are
+// connected to each other.
 //
 // usage: loopback_check reload|child|inherit
 //   reload   loads, uses and unloads the library, three times
 //   child    the program forks before it opens a device; parent and child use one each
-//   inherit  the program forks with a device open: calls of the child on it fail, the child opens
-//            its own device, and the parent continues
+//   inherit  the program forks with an open device: calls of the child on it fail, the child opens
+//            the device itself, and the parent continues
 
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr uint8_t kPort = 1;
 constexpr size_t kBytes = 100'000;
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kTimeout = std::chrono::seconds(20);
 
 void Must(bool good, const char* what) {
   if (good) return;
@@ -34,7 +34,7 @@ void Must(bool good, const char* what) {
   std::exit(1);
 }
 
-// The functions that are not inline in verbs.h, in the version that linked programs use.
+// The functions that are not inline in verbs.h, with their default symbol versions.
 class Library {
  public:
   Library() : handle_(dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL)) {
@@ -96,7 +96,7 @@ class Loop {
     cq_ = verbs.create_cq(context_, 16, nullptr, nullptr, 0);
     mr_ = verbs.reg_mr(pd_, bytes_.data(), bytes_.size(),
                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    Must(pd_ != nullptr && cq_ != nullptr && mr_ != nullptr, "no resources");
+    Must(pd_ != nullptr && cq_ != nullptr && mr_ != nullptr, "cannot create the objects");
     for (ibv_qp*& qp : qps_) qp = MakeQp();
     Connect(qps_[0], qps_[1]);
     Connect(qps_[1], qps_[0]);
@@ -110,30 +110,30 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Writes the first half of the bytes over the second, and checks the result.
+  // Writes the first half of the memory to the second by RDMA, and checks the result.
   void Move(uint8_t seed) {
     for (size_t i = 0; i < kBytes; ++i) bytes_[i] = static_cast<uint8_t>(i * 7 + seed);
     Must(Post() == 0, "ibv_post_send");
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const auto end = std::chrono::steady_clock::now() + kTimeout;
     ibv_wc wc{};
     while (ibv_poll_cq(cq_, 1, &wc) == 0) {
-      Must(std::chrono::steady_clock::now() < end, "nothing completes");
+      Must(std::chrono::steady_clock::now() < end, "no completion before the timeout");
     }
     Must(wc.status == IBV_WC_SUCCESS, "a write failed");
     Must(std::memcmp(bytes_.data(), bytes_.data() + kBytes, kBytes) == 0, "wrong bytes");
   }
 
   // In a child, a call on the parent's objects must fail: it must not succeed, block or crash.
-  void MustBeDead() {
-    Must(Post() == EPERM, "a child could post");
+  void MustFail() {
+    Must(Post() == EPERM, "a child can post");
     ibv_wc wc{};
     Must(ibv_poll_cq(cq_, 1, &wc) <= 0, "a child polled a completion");
     errno = 0;
-    Must(verbs_.alloc_pd(context_) == nullptr && errno == EPERM, "a child could make a domain");
+    Must(verbs_.alloc_pd(context_) == nullptr && errno == EPERM, "a child can allocate a PD");
     errno = 0;
     Must(verbs_.reg_mr(pd_, bytes_.data(), bytes_.size(), 0) == nullptr && errno == EPERM,
-         "a child could register memory");
-    Must(verbs_.destroy_qp(qps_[0]) == EPERM, "a child could destroy a queue pair");
+         "a child can register memory");
+    Must(verbs_.destroy_qp(qps_[0]) == EPERM, "a child can destroy a queue pair");
   }
 
  private:
@@ -226,7 +226,7 @@ void Inherit() {
   loop.Move(1);
   const pid_t child = fork();
   if (child == 0) {
-    loop.MustBeDead();
+    loop.MustFail();
     Loop(verbs).Move(2);
     std::exit(0);
   }

@@ -17,19 +17,19 @@
 
 namespace verbena::integration {
 
-// Messages on an unreliable service, one after the other: each has its number and bytes that follow
-// from it, and comes back, or is lost. Every second one of UC is a write with immediate data. What
-// came back must be whole. Drives a client whose server echoes; one thread.
+// Sends messages on an unreliable service to a server that echoes them. A message contains its
+// number and bytes derived from it; on UC every second one is a write with immediate data. A
+// message may be lost, but one that is echoed must be complete. One thread.
 class Messenger {
  public:
   struct Result {
     uint64_t sent = 0;
-    uint64_t came_back = 0;
+    uint64_t echoed = 0;
   };
 
   static constexpr uint32_t kReceives = 16;
 
-  // A datagram is one packet.
+  // A datagram has at most one packet.
   static cli::ServerRequest RequestFor(QpType type) {
     const uint32_t size = type == QpType::kUd ? 1'000 : 5'000;
     return {.type = type, .receives = kReceives, .window = size, .message = size, .echo = true};
@@ -51,14 +51,14 @@ class Messenger {
       if (!done) return tl::unexpected(std::move(done.error()));
     }
     const uint64_t never = kUncounted + count;
-    auto done = WaitFor(never, std::chrono::milliseconds(300));  // for those that are late
+    auto done = WaitFor(never, std::chrono::milliseconds(300));  // for late messages
     if (!done) return tl::unexpected(std::move(done.error()));
-    return Result{.sent = count, .came_back = Counted()};
+    return Result{.sent = count, .echoed = Counted()};
   }
 
  private:
-  // The adapter does not look for pages of a window before a write goes there, and an unreliable
-  // service drops the message that comes first.
+  // The adapter pages in the target of a write at the first access, and an unreliable service drops
+  // that message. The first messages do not count.
   static constexpr uint64_t kUncounted = 2;
 
   using Clock = std::chrono::steady_clock;
@@ -77,7 +77,8 @@ class Messenger {
 
   ErrorOr<void> SendOne(uint64_t i) {
     const auto bytes = endpoint_.memory().first(size_);
-    // Wireshark takes payload that begins with a small number for an encapsulated protocol.
+    // Inverted, because Wireshark takes payload that begins with a small number for an encapsulated
+    // protocol.
     const uint64_t number = ~i;
     std::memcpy(bytes.data(), &number, sizeof(number));
     cli::FillPayload(bytes.subspan(sizeof(i)), i);
@@ -113,7 +114,7 @@ class Messenger {
     const uint64_t i = ~number;
     if (one.byte_count != size_ + endpoint_.header_bytes() ||
         cli::FindWrongByte(bytes.subspan(sizeof(i)), i)) {
-      return tl::unexpected(Error{.text = "a message came back changed"});
+      return tl::unexpected(Error{.text = "an echoed message has other bytes"});
     }
     seen_.insert(i);
     return PostReceive(slot);

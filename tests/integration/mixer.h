@@ -17,13 +17,13 @@
 
 namespace verbena::integration {
 
-// All operations of reliable connections at once, each checked. Every queue pair goes round: writes
-// somewhere in its part of the server's window, reads that back, sends a message and gets it back,
-// adds to a counter and swaps it. Drives a client whose server echoes; one thread.
+// Runs all operations of reliable connections on many queue pairs in parallel, and checks each.
+// Every queue pair repeats: write to its part of the server's window, read it back, send a message
+// that the server echoes, add to a counter and swap it. One thread.
 class Mixer {
  public:
   static constexpr uint32_t kMessage = 9'000;
-  static constexpr uint64_t kPart = 16'384;  // of the window, for each queue pair
+  static constexpr uint64_t kPart = 16'384;  // bytes of the window per queue pair
   static constexpr uint64_t kCounter = kPart - 8;
 
   static cli::ServerRequest RequestFor(uint32_t qps) {
@@ -49,14 +49,14 @@ class Mixer {
     return {};
   }
 
-  // Takes what has completed, and goes on with it; what is wrong is an error.
+  // Handles completions and starts the next operations. Fails if a result is wrong.
   ErrorOr<void> Poll() {
     const auto count = poller_.Poll(endpoint_.cq(), completions_);
     if (!count) return tl::unexpected(cli::InWords(count.error()));
     for (const Completion& one : std::span(completions_).first(*count)) {
       if (!one.ok()) return tl::unexpected(cli::InWords(one));
-      if (one.id == kKnock) {
-        knocks_ = false;
+      if (one.id == kProbe) {
+        probing_ = false;
         continue;
       }
       if (auto done = OnCompletion(one.id.value() & ~cli::kReceiveFlag); !done) return done;
@@ -64,15 +64,15 @@ class Mixer {
     return {};
   }
 
-  // A write of nothing. Who only waits for messages does not notice that the peer is gone: the
-  // transport reports requests that get no answer. Again only when the last one was answered.
-  ErrorOr<void> Knock() {
-    if (std::exchange(knocks_, true)) return {};
+  // Posts an empty write, unless one is outstanding. Without requests, a queue pair does not notice
+  // that its peer is gone: the transport reports only requests without a response.
+  ErrorOr<void> Probe() {
+    if (std::exchange(probing_, true)) return {};
     return cli::InWords(
-        endpoint_.qps()[0].Post(Write{.id = kKnock, .remote = endpoint_.remote(0)}));
+        endpoint_.qps()[0].Post(Write{.id = kProbe, .remote = endpoint_.remote(0)}));
   }
 
-  // From then on what has completed is not followed by more.
+  // Starts no more operations.
   void Stop() { stops_ = true; }
   [[nodiscard]] bool under_way() const { return under_way_ > 0; }
   [[nodiscard]] uint64_t operations() const { return operations_; }
@@ -83,16 +83,16 @@ class Mixer {
   }
 
  private:
-  static constexpr WrId kKnock{cli::kReceiveFlag - 1};
+  static constexpr WrId kProbe{cli::kReceiveFlag - 1};
 
   enum class Next : uint8_t { kWrite, kRead, kSend, kAdd, kSwap };
 
   struct Qp {
     Next next = Next::kWrite;
     Next current = Next::kWrite;
-    int awaited = 0;  // completions
+    int awaited = 0;  // outstanding completions
     uint64_t seed = 0;
-    uint64_t offset = 0;  // in its part
+    uint64_t offset = 0;  // in its part of the window
     uint32_t length = 0;
     uint64_t counter = 0;
     uint64_t rounds = 0;
@@ -154,7 +154,7 @@ class Mixer {
     return Step(i);
   }
 
-  // What is wrong with what completed; moves on to the next.
+  // Checks the completed operation and selects the next one. Returns an error text, or "".
   std::string Check(size_t i, Qp& qp) {
     const auto into = std::span(landing_).subspan(i * kPart + qp.offset, qp.length);
     switch (qp.current) {
@@ -163,10 +163,10 @@ class Mixer {
         return "";
       case Next::kRead:
         qp.next = Next::kSend;
-        return cli::FindWrongByte(into, qp.seed) ? "read other bytes than it wrote" : "";
+        return cli::FindWrongByte(into, qp.seed) ? "the read returned other bytes" : "";
       case Next::kSend:
         qp.next = Next::kAdd;
-        return cli::FindWrongByte(into, qp.seed) ? "a message came back changed" : "";
+        return cli::FindWrongByte(into, qp.seed) ? "an echoed message has other bytes" : "";
       case Next::kAdd:
         qp.next = Next::kSwap;
         return CheckCounter(i, qp, 3);
@@ -200,7 +200,7 @@ class Mixer {
   uint64_t under_way_ = 0;
   uint64_t operations_ = 0;
   bool stops_ = false;
-  bool knocks_ = false;
+  bool probing_ = false;
 };
 
 }  // namespace verbena::integration

@@ -2,7 +2,7 @@
 // `verbena ping`, and prints the results as JSON.
 //
 //   network_check check HOST PORT ROUNDS           all operations, on RC, UC and UD
-//   network_check load HOST PORT QPS SECONDS       all operations of RC at once
+//   network_check load HOST PORT QPS SECONDS       all operations of RC in parallel
 //   network_check idle HOST PORT QPS SECONDS       queue pairs that are used once and then idle
 //   network_check survive HOST PORT                reads "HOST PORT" lines of servers that will be
 //                                                  killed; prints the error of each; continues with
@@ -35,7 +35,7 @@ using Arguments = std::vector<std::string>;
 
 constexpr uint32_t kDepth = 4;
 
-void Say(const nlohmann::json& json) {
+void PrintJson(const nlohmann::json& json) {
   std::printf("%s\n", json.dump().c_str());
   std::fflush(stdout);
 }
@@ -80,10 +80,10 @@ ErrorOr<void> CheckReliable(const cli::Peer& peer, uint64_t rounds) {
   if (!client) return tl::unexpected(std::move(client.error()));
   Mixer mixer((*client)->endpoint(), rounds);
   auto done = RunMixer(mixer, [&] { return mixer.rounds_min() >= rounds; });
-  Say({{"service", "RC"},
-       {"operations", mixer.operations()},
-       {"mtu", BytesOf((*client)->mtu())},
-       {"counters", CountersOf((*client)->endpoint())}});
+  PrintJson({{"service", "RC"},
+             {"operations", mixer.operations()},
+             {"mtu", BytesOf((*client)->mtu())},
+             {"counters", CountersOf((*client)->endpoint())}});
   return done;
 }
 
@@ -94,7 +94,7 @@ ErrorOr<void> CheckUnreliable(const cli::Peer& peer, QpType type, uint64_t count
   Messenger messenger((*client)->endpoint(), static_cast<uint32_t>(ask.message));
   const auto result = messenger.Run(count);
   if (!result) return tl::unexpected(result.error());
-  Say({{"service", NameOf(type)}, {"sent", result->sent}, {"came_back", result->came_back}});
+  PrintJson({{"service", NameOf(type)}, {"sent", result->sent}, {"echoed", result->echoed}});
   return {};
 }
 
@@ -113,7 +113,7 @@ ErrorOr<void> Load(const Arguments& arguments) {
       cli::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::RequestFor(qps), kDepth);
   if (!client) return tl::unexpected(std::move(client.error()));
   Mixer mixer((*client)->endpoint(), qps);
-  // Measures memory only after a third of the time: at first every page is new.
+  // Measures memory after a third of the time, when most pages have been touched.
   const auto begin = Clock::now();
   const std::chrono::duration<double> time(std::stod(arguments[3]));
   uint64_t resident_early = 0;
@@ -121,12 +121,12 @@ ErrorOr<void> Load(const Arguments& arguments) {
     if (resident_early == 0 && Clock::now() - begin > time / 3) resident_early = ResidentKib();
     return Clock::now() - begin > time;
   });
-  Say({{"operations", mixer.operations()},
-       {"under_way", mixer.under_way()},
-       {"rounds_min", mixer.rounds_min()},
-       {"resident_early_kib", resident_early},
-       {"resident_kib", ResidentKib()},
-       {"counters", CountersOf((*client)->endpoint())}});
+  PrintJson({{"operations", mixer.operations()},
+             {"under_way", mixer.under_way()},
+             {"rounds_min", mixer.rounds_min()},
+             {"resident_early_kib", resident_early},
+             {"resident_kib", ResidentKib()},
+             {"counters", CountersOf((*client)->endpoint())}});
   return done;
 }
 
@@ -158,50 +158,50 @@ ErrorOr<void> Idle(const Arguments& arguments) {
   if (auto done = UseOnce(endpoint); !done) return done;
   std::this_thread::sleep_for(std::chrono::seconds(1));  // until the last timers have expired
   const auto before = CountersOf(endpoint);
-  Say({{"rests", getpid()}});
+  PrintJson({{"idle_pid", getpid()}});
   std::this_thread::sleep_for(std::chrono::duration<double>(std::stod(arguments[3])));
   const auto after = CountersOf(endpoint);
-  Say({{"wake_ups", after["progress_thread_wake_ups"].get<uint64_t>() -
-                        before["progress_thread_wake_ups"].get<uint64_t>()}});
+  PrintJson({{"wake_ups", after["progress_thread_wake_ups"].get<uint64_t>() -
+                              before["progress_thread_wake_ups"].get<uint64_t>()}});
   return {};
 }
 
 // A timeout of 17 ms and seven retries, for a short path.
-constexpr ConnectSettings kShortWay{.timeout = 12, .retry_count = 7};
+constexpr ConnectSettings kShortPath{.timeout = 12, .retry_count = 7};
 
-constexpr auto kKnocking = std::chrono::milliseconds(50);
+constexpr auto kProbePeriod = std::chrono::milliseconds(50);
 
-// Runs until the server, which the test kills, no longer answers. Returns the error.
+// Runs until the server, which the test kills, stops responding. Returns the error.
 ErrorOr<void> Outlive(const cli::Peer& peer, uint64_t seed) {
-  auto client = cli::Client::Join(peer, Mixer::RequestFor(8), kDepth, kShortWay);
+  auto client = cli::Client::Join(peer, Mixer::RequestFor(8), kDepth, kShortPath);
   if (!client) return tl::unexpected(std::move(client.error()));
-  Say({{"connected", true}});
+  PrintJson({{"connected", true}});
   Mixer mixer((*client)->endpoint(), seed);
   auto done = mixer.Start();
-  auto next_knock = Clock::now() + kKnocking;
+  auto next_probe = Clock::now() + kProbePeriod;
   while (done) {
     done = mixer.Poll();
-    if (!done || Clock::now() < next_knock) continue;
-    done = mixer.Knock();
-    next_knock += kKnocking;
+    if (!done || Clock::now() < next_probe) continue;
+    done = mixer.Probe();
+    next_probe += kProbePeriod;
   }
   return done;
 }
 
 ErrorOr<void> Survive(const Arguments& arguments) {
-  auto witness =
+  auto control =
       cli::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::RequestFor(2), kDepth);
-  if (!witness) return tl::unexpected(std::move(witness.error()));
+  if (!control) return tl::unexpected(std::move(control.error()));
   std::string host;
   std::string port;
-  Mixer mixer((*witness)->endpoint(), 1);
+  Mixer mixer((*control)->endpoint(), 1);
   auto done = mixer.Start();
   for (uint64_t seed = 1; done && (std::cin >> host >> port); ++seed) {
     const auto ended = Outlive(PeerFrom(host, port), seed);
-    Say({{"noticed", ended ? "nothing" : ended.error().text}});
+    PrintJson({{"error", ended ? "none" : ended.error().text}});
     const uint64_t rounds = mixer.rounds_min();
     while (done && mixer.rounds_min() < rounds + 5) done = mixer.Poll();
-    Say({{"went_on", done.has_value()}});
+    PrintJson({{"continues", done.has_value()}});
   }
   return done;
 }
@@ -215,7 +215,7 @@ int Run(const std::string& mode, const Arguments& arguments) {
       {"check", {3, Check}}, {"load", {4, Load}}, {"idle", {4, Idle}}, {"survive", {2, Survive}}};
   const auto found = modes.find(mode);
   if (found == modes.end() || found->second.arguments != arguments.size()) {
-    std::fprintf(stderr, "usage: see the head of network_check.cc\n");
+    std::fprintf(stderr, "usage: see the comment at the top of network_check.cc\n");
     return 2;
   }
   const auto done = found->second.run(arguments);

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Two processes transfer checked data over real networks, under the conditions that occur there.
+"""Two processes transfer checked data over real networks.
 
 usage: network_test.py TEST FOLDER [--long]
 
 FOLDER has the programs verbena and network_check. TEST is one of
 
   loopback    all operations on RC, UC and UD, over IPv4 and IPv6
-  namespaces  the same between namespaces, MTU 1500 and 9000, and on a link that loses and reorders
-  segments    a link that drops what the sender's kernel should split (UDP_SEGMENT)
-  capture     Wireshark decodes such a run, and every ICRC is right
-  killed      one side is killed at any moment: the other side notices, and continues
-  flood       random and mutated packets arrive while data moves
-  load        1,000 connections with all operations at once
-  idle        1,000 idle connections cost nothing
-  sleepers    a latency benchmark that sleeps until completions come, between namespaces
+  namespaces  the same between namespaces, MTU 1500 and 9000, also on a lossy, reordering link
+  segments    a link that drops UDP segments that the sender's kernel has not split (UDP_SEGMENT)
+  capture     tshark decodes such a run, and every ICRC is right
+  killed      one side is killed at a random moment: the other side notices and continues
+  flood       random and mutated packets arrive during a transfer
+  load        1,000 connections with all operations in parallel
+  idle        1,000 idle connections take no processor time and no wake-ups
+  sleepers    a latency benchmark that sleeps until completions arrive, between namespaces
   managed     a region four times as large as its memory, between namespaces
 
 Exits with 77, which ctest counts as skipped, if the test needs root and is not run as root.
@@ -37,7 +37,7 @@ from ordinary_user import public_programs
 
 SKIPPED = 77
 PROGRAMS = ("verbena", "network_check", "larger_than_memory")
-ROCE_PORT = 4791  # of the first process of a machine; the others have those from 61001 on
+ROCE_PORT = 4791  # of the first process of a machine; the others have OTHER_PORTS
 OTHER_PORTS = range(61001, 65096)
 PAGES_KIB = 2048  # tolerance for the growth of a process
 
@@ -67,16 +67,16 @@ def check(programs, places, rounds: int, lossy: bool, loses_all: bool = False) -
     with server(there, programs) as (_, port):
         for host in (there.ipv4, there.ipv6):
             with Process(here, f"{programs}/network_check", "check", host, port, rounds) as client:
-                said = [client.hear(100) for _ in range(3)]
+                output = [client.read_line(100) for _ in range(3)]
                 finish(client)
-            expect(said[0]["operations"] >= 4 * 5 * rounds, f"too little was done: {said[0]}")
-            for one in said[1:]:
+            expect(output[0]["operations"] >= 4 * 5 * rounds, f"too few operations: {output[0]}")
+            for one in output[1:]:
                 least = one["sent"] // 4 if lossy else one["sent"]  # a message can have ten packets
                 least = 0 if loses_all else least
-                expect(one["came_back"] >= least, f"messages were lost: {one}")
-            print(f"  {host}: {said[0]['operations']} operations of RC with packets of "
-                  f"{said[0]['mtu']} bytes; of {said[1]['sent']} messages came back "
-                  f"{said[1]['came_back']} on UC, {said[2]['came_back']} on UD", flush=True)
+                expect(one["echoed"] >= least, f"messages were lost: {one}")
+            print(f"  {host}: {output[0]['operations']} operations of RC with packets of "
+                  f"{output[0]['mtu']} bytes; of {output[1]['sent']} messages came back "
+                  f"{output[1]['echoed']} on UC, {output[2]['echoed']} on UD", flush=True)
 
 
 def test_loopback(programs, long):
@@ -92,9 +92,9 @@ def test_namespaces(programs, long):
 
 
 def lose_segments(place, device: str, longest: int) -> bool:
-    """Drops frames longer than `longest` on the device: they are segments that are not split yet.
+    """Drops frames longer than `longest` on the device, which are segments that are not split yet.
     False if the kernel cannot do that."""
-    # Classic BPF: drop (2) longer frames, leave the rest alone (-1).
+    # Classic BPF: drop (2) longer frames, pass (-1) all others.
     program = f"4,128 0 0 0,37 0 1 {longest},6 0 0 2,6 0 0 4294967295"
     try:
         networks.run("tc", "-n", place.namespace, "qdisc", "add", "dev", device, "clsact")
@@ -106,8 +106,8 @@ def lose_segments(place, device: str, longest: int) -> bool:
 
 
 def test_segments(programs, long):
-    """Both directions drop segments, so requests and responses are lost. Reliable connections
-    deliver everything all the same; the unreliable ones promise nothing."""
+    """Both directions drop segments, so requests and responses are lost. Reliable connections must
+    deliver everything; unreliable ones may lose all messages."""
     mtu, ethernet_header = 1500, 14
     with joined_namespaces(mtu) as places:
         for place, device in zip(places, ("vb0", "vb1")):
@@ -117,7 +117,7 @@ def test_segments(programs, long):
 
 
 def icrc_is_right(frame: bytes) -> bool | None:
-    """Checks an Ethernet frame; None if it is not RoCE. Follows the specification, not our code."""
+    """Checks an Ethernet frame; None if it is not RoCE. Written from the specification."""
     version = int.from_bytes(frame[12:14], "big")
     header = 40 if version == 0x86DD else 20
     packet = bytearray(frame[14:])
@@ -152,7 +152,7 @@ def frames_of(capture: bytes):
 def test_capture(programs, _):
     with tempfile.TemporaryDirectory() as folder, joined_namespaces(1500) as places:
         for place, device in zip(places, ("vb0", "vb1")):
-            # Captured frames are then as on the wire: no segments that are not split yet.
+            # With this, captured frames are as on the wire: no unsplit segments.
             networks.run("ip", "-n", place.namespace, "link", "set", device, "gso_max_segs", 1)
         file = Path(folder) / "run.pcap"
         sniffer = subprocess.Popen(
@@ -173,8 +173,8 @@ def test_capture(programs, _):
     malformed = sum(line != "" for line in decoded)
     print(f"{len(decoded)} packets decoded, {malformed} malformed; ICRC of {right} right, "
           f"of {wrong} wrong")
-    expect(len(decoded) > 1000 and right > 1000, "there were too few packets to judge")
-    expect(malformed == 0 and wrong == 0, "packets are not what they should be")
+    expect(len(decoded) > 1000 and right > 1000, "too few packets were captured")
+    expect(malformed == 0 and wrong == 0, "packets are malformed or have a wrong ICRC")
 
 
 def test_killed(programs, long):
@@ -184,30 +184,30 @@ def test_killed(programs, long):
     with server(LOOPBACK, programs) as (_, port), \
             Process(LOOPBACK, f"{programs}/network_check", "survive", "127.0.0.1",
                     port) as survivor:
-        noticed = {}
+        errors = {}
         for _ in range(count):
             with server(LOOPBACK, programs, "--once") as (victim, victim_port):
-                survivor.say(f"127.0.0.1 {victim_port}")
+                survivor.write_line(f"127.0.0.1 {victim_port}")
                 time.sleep(draw.uniform(0, 0.15))
                 victim.end(signal.SIGKILL)
             killed = time.monotonic()
-            said = survivor.hear(30)
-            if "connected" in said:
-                said = survivor.hear(30)
+            output = survivor.read_line(30)
+            if "connected" in output:
+                output = survivor.read_line(30)
             slowest = max(slowest, time.monotonic() - killed)
-            text = said["noticed"].split(" at ")[0].split(";")[0]
-            expect(text != "nothing", "the survivor noticed nothing")
-            noticed[text] = noticed.get(text, 0) + 1
-            expect(survivor.hear(30)["went_on"], "the survivor did not go on")
+            text = output["error"].split(" at ")[0].split(";")[0]
+            expect(text != "none", "the survivor reported no error")
+            errors[text] = errors.get(text, 0) + 1
+            expect(survivor.read_line(30)["continues"], "another connection failed, too")
         survivor.popen.stdin.close()
         finish(survivor)
-    print(f"killed {count} times; noticed within {slowest:.2f} s: {noticed}")
-    expect(slowest < 5, "it took too long to notice")
-    expect(any("retries" in text for text in noticed), "no kill met a connection")
+    print(f"killed {count} times; detected within {slowest:.2f} s: {errors}")
+    expect(slowest < 5, "a kill was detected too late")
+    expect(any("retries" in text for text in errors), "no kill broke a connection")
 
 
 def hostile_packet(draw: random.Random) -> bytes:
-    """Random bytes, or a packet whose first headers are right."""
+    """Random bytes, or a packet whose first header is valid."""
     if draw.random() < 0.3:
         return draw.randbytes(draw.randrange(0, 1400))
     number = (draw.randrange(4) << 16) | draw.randrange(64)
@@ -227,7 +227,7 @@ def sockets_of(process: Process) -> set[str]:
 
 
 def ports_of(processes: list[Process]) -> list[int]:
-    """Waits until the adapter of each process has a UDP port; these ports."""
+    """Waits until the adapter of each process has a UDP port; returns the ports."""
     end = time.monotonic() + 10
     while time.monotonic() < end:
         sockets = set().union(*map(sockets_of, processes))
@@ -257,8 +257,8 @@ def flood(ports: list[int], seconds: float) -> int:
     return sent
 
 
-def expect_bounded(said: dict) -> None:
-    grown = said["resident_kib"] - said["resident_early_kib"]
+def expect_bounded(output: dict) -> None:
+    grown = output["resident_kib"] - output["resident_early_kib"]
     expect(grown <= PAGES_KIB, f"memory grew by {grown} KiB")
 
 
@@ -268,14 +268,14 @@ def test_flood(programs, long):
             Process(LOOPBACK, f"{programs}/network_check", "load", "127.0.0.1", port, 8,
                     seconds) as client:
         sent = flood(ports_of([there, client]), seconds - 1)
-        said = client.hear(60)
+        output = client.read_line(60)
         finish(client)
-    dropped = said["counters"]["dropped"]
-    print(f"{sent} hostile packets; {said['operations']} operations meanwhile; dropped {dropped}; "
-          f"{said['resident_early_kib']} KiB, then {said['resident_kib']} KiB")
+    dropped = output["counters"]["dropped"]
+    print(f"{sent} hostile packets; {output['operations']} operations meanwhile; dropped {dropped};"
+          f" {output['resident_early_kib']} KiB, then {output['resident_kib']} KiB")
     expect(sum(dropped.values()) > 1000, "the flood did not arrive")
-    expect(said["operations"] > 100, "the flood stopped the transfer")
-    expect_bounded(said)
+    expect(output["operations"] > 100, "the flood stopped the transfer")
+    expect_bounded(output)
 
 
 def resident_kib(pid: int) -> int:
@@ -290,19 +290,19 @@ def test_load(programs, long):
                     seconds) as client:
         time.sleep(seconds / 2)
         early = resident_kib(there.pid)
-        said = client.hear(seconds + 60)
+        output = client.read_line(seconds + 60)
         late = resident_kib(there.pid)
         finish(client)
-    print(f"{said['operations']} operations on 1,000 connections; client {said['resident_kib']} "
-          f"KiB, server {late} KiB")
-    expect(said["under_way"] is False and said["rounds_min"] >= 1, f"not all moved: {said}")
+    print(f"{output['operations']} operations on 1,000 connections; client "
+          f"{output['resident_kib']} KiB, server {late} KiB")
+    expect(output["under_way"] is False and output["rounds_min"] >= 1, f"not all moved: {output}")
     if long:  # a short run ends before every page was touched
-        expect_bounded(said)
+        expect_bounded(output)
         expect(late - early <= PAGES_KIB, f"the server grew from {early} to {late} KiB")
 
 
 def cost_of(pid: int) -> tuple[int, int]:
-    """The processor time of a process in ticks, and how often its threads were woken up."""
+    """The processor time of a process in ticks, and the number of wake-ups of its threads."""
     stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     switches = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
@@ -317,12 +317,12 @@ def test_idle(programs, _):
     with server(LOOPBACK, programs) as (there, port), \
             Process(LOOPBACK, f"{programs}/network_check", "idle", "127.0.0.1", port, 1000,
                     seconds) as client:
-        client.hear()
+        client.read_line()
         pids = {"client": client.pid, "server": there.pid}
         before = {name: cost_of(pid) for name, pid in pids.items()}
         time.sleep(seconds - 0.5)
         after = {name: cost_of(pid) for name, pid in pids.items()}
-        said = client.hear()
+        output = client.read_line()
         finish(client)
     share = 100 * os.sysconf("SC_CLK_TCK") * (seconds - 0.5) / 100
     for name in pids:
@@ -330,30 +330,30 @@ def test_idle(programs, _):
         print(f"{name}: {100 * ticks / share:.2f} % of a core, woken {woken} times")
         expect(ticks < share / 100, f"the {name} used {ticks} ticks")
         expect(woken <= 2, f"the {name} was woken {woken} times")
-    expect(said["wake_ups"] == 0, f"the progress thread was woken: {said}")
+    expect(output["wake_ups"] == 0, f"the progress thread was woken: {output}")
 
 
-def run_pair(there, here, serve: list, visit: list, patience: float) -> tuple[str, str]:
-    """Runs a server and its client, each in its namespace; the output of both."""
+def run_pair(there, here, serve: list, visit: list, timeout_s: float) -> tuple[str, str]:
+    """Runs a server and its client, each in its namespace; returns the output of both."""
     owner = subprocess.Popen(there.command(*serve), stdout=subprocess.PIPE, text=True, cwd="/")
     try:
         time.sleep(0.5)  # until the server listens
         visitor = subprocess.run(here.command(*visit), stdout=subprocess.PIPE, text=True, cwd="/",
-                                 timeout=patience, check=False)
-        said, _ = owner.communicate(timeout=60)
+                                 timeout=timeout_s, check=False)
+        output, _ = owner.communicate(timeout=60)
     finally:
         owner.kill()
     expect(visitor.returncode == 0, f"the client ended with {visitor.returncode}")
     expect(owner.returncode == 0, f"the server ended with {owner.returncode}")
-    return said, visitor.stdout
+    return output, visitor.stdout
 
 
 def test_managed(programs, _):
     program, port = f"{programs}/larger_than_memory", 18600
     with joined_namespaces(1500) as (there, here):
-        said, seen = run_pair(there, here, [program, "server", port],
-                              [program, "client", there.ipv4, port], patience=150)
-    print(seen + "\n".join(said.splitlines()[-2:]))
+        output, seen = run_pair(there, here, [program, "server", port],
+                              [program, "client", there.ipv4, port], timeout_s=150)
+    print(seen + "\n".join(output.splitlines()[-2:]))
 
 
 def test_sleepers(programs, _):
@@ -363,7 +363,7 @@ def test_sleepers(programs, _):
     with joined_namespaces(9000) as (there, here):
         for kind in ("RC", "UC", "UD"):
             _, seen = run_pair(there, here, [*lat, "-c", kind], [*lat, "-c", kind, there.ipv4],
-                               patience=30)
+                               timeout_s=30)
             print(kind, seen.splitlines()[-2].strip())
 
 

@@ -1,4 +1,4 @@
-"""Processes on this machine's loopback device, or in two network namespaces that are joined."""
+"""Processes on this machine's loopback device, or in two connected network namespaces."""
 
 import contextlib
 import ctypes
@@ -25,10 +25,10 @@ class Place(NamedTuple):
     namespace: str | None
     ipv4: str
     ipv6: str
-    cpu: int | None = None  # to pin the process to, if any
+    cpu: int | None = None  # pins the process to this processor
 
     def command(self, *words) -> list[str]:
-        """Runs `words` as an ordinary user who may lock 64 KiB, even if the test is root."""
+        """A command that runs `words` as an ordinary user with a memlock limit of 64 KiB."""
         line = ["ip", "netns", "exec", self.namespace] if self.namespace else []
         line += ["taskset", "-c", str(self.cpu)] if self.cpu is not None else []
         line += ["prlimit", f"--memlock={MEMLOCK}:{MEMLOCK}"]
@@ -66,16 +66,17 @@ class Process:
     def pid(self) -> int:
         return self.popen.pid
 
-    def say(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         self.popen.stdin.write(f"{line}\n".encode())
 
-    def hear(self, seconds: float = 60) -> dict:
-        """The next line. Buffers lines here: select() does not see those in a file's buffer."""
+    def read_line(self, seconds: float = 60) -> dict:
+        """The next line. Buffers lines itself, because select() ignores the buffer of a file
+        object."""
         end = time.monotonic() + seconds
         while b"\n" not in self.heard:
             left = max(0.0, end - time.monotonic())
             if not select.select([self.popen.stdout], [], [], left)[0]:
-                raise TimeoutError(f"nothing said within {seconds} s")
+                raise TimeoutError(f"no line within {seconds} s")
             part = os.read(self.popen.stdout.fileno(), 65536)
             if not part:
                 raise EOFError(f"ended with {self.popen.wait(20)}")
@@ -92,7 +93,7 @@ class Process:
 @contextlib.contextmanager
 def server(place: Place, programs: str, *options):
     with Process(place, f"{programs}/verbena", "ping", "--port", 0, "--json", *options) as process:
-        yield process, process.hear()["listening"]
+        yield process, process.read_line()["listening"]
 
 
 def in_namespace(name: str) -> None:
@@ -130,7 +131,8 @@ def relay(files: tuple[int, int], loss: float, reordered: float, delay: float) -
 
 
 def lossy_relay(names: list[str], devices: list[str]) -> int:
-    """For kernels without netem: 1 % lost, 2 % reordered, 1 ms of delay. Returns the process."""
+    """Replaces netem on kernels without it: 1 % loss, 2 % reordering, 1 ms delay. Returns the
+    pid."""
     ready, signal_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -142,7 +144,7 @@ def lossy_relay(names: list[str], devices: list[str]) -> int:
             os._exit(1)
     os.close(signal_end)
     if os.read(ready, 1) != b"x":
-        raise RuntimeError("cannot make the interfaces of a relay; is /dev/net/tun there?")
+        raise RuntimeError("cannot create the interfaces of a relay; does /dev/net/tun exist?")
     return child
 
 
@@ -157,8 +159,8 @@ def has_netem(namespace: str) -> bool:
 
 @contextlib.contextmanager
 def lone_loopback():
-    """A namespace that has only the loopback device, so that the port's MTU is that of loopback.
-    Without root: this machine's own namespace."""
+    """A namespace with only the loopback device, so that the port's MTU is that of loopback.
+    Without root: the current namespace."""
     if not is_root():
         yield LOOPBACK
         return

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Programs that were linked with newer releases of rdma-core start on ours, and get an answer from
-each call that those releases added.
+"""Programs linked with newer releases of rdma-core start on our library, and each call that those
+releases added returns a result or EOPNOTSUPP.
 
 usage: newer_nodes_test.py FOLDER PAGE COMPILER
 
-FOLDER has our libibverbs.so.1, PAGE the table of its nodes. A stub with the nodes of a release
-takes the place of that release's library when the program is linked. Exits with 77, which ctest
-counts as skipped, where COMPILER does not work.
+FOLDER has our libibverbs.so.1, PAGE the table of its version nodes. The program is linked with a
+stub library that has the nodes of a release. Exits with 77, which ctest counts as skipped, if
+COMPILER does not work.
 """
 
 import os
@@ -151,7 +151,7 @@ def program(release: Release, private: list[str]) -> str:
 #include <stdio.h>
 #include <string.h>
 {PROTOTYPES}{declared}
-#define EXPECT(what) if (!(what)) return printf("not so: %s\\n", #what), 1
+#define EXPECT(what) if (!(what)) return printf("failed: %s\\n", #what), 1
 static char memory[8192];
 int main(void) {{
   char *present[] = {{{", ".join(others)}}};

@@ -1,4 +1,4 @@
-"""Runs programs on the drop-in libraries as an ordinary user who may lock 64 KiB of memory."""
+"""Runs programs on the drop-in libraries as an ordinary user with a memlock limit of 64 KiB."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def _become_ordinary() -> None:
 
 
 class Process:
-    """A running program. Its output goes to a file, so that it never waits for a reader."""
+    """A running program. Its output goes to a file, so that it never blocks on a pipe."""
 
     def __init__(self, command, environment, folder: Path, prepare=None, ordinary=True):
         self.command = [str(word) for word in command]
@@ -132,7 +132,8 @@ def free_port() -> int:
 
 
 def is_listening(port: int, process: int | str = "self") -> bool:
-    """In the process's namespace. Reads /proc: a server would take a probe for its only client."""
+    """Whether a socket listens on the port in the network namespace of the process. Reads /proc,
+    because a server would take a probe for its only client."""
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()

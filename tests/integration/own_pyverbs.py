@@ -1,5 +1,5 @@
-"""Tests of what rdma-core's own tests do not cover, through its Python bindings; run by
-own_pyverbs_test.py, with the system's Python. Two devices of one process talk to each other."""
+"""Tests in addition to rdma-core's, through its Python bindings; own_pyverbs_test.py runs them with
+the system's Python. Two devices of one process communicate with each other."""
 
 import ctypes
 import errno
@@ -27,7 +27,7 @@ BLANK = b"\xee"
 ACCESS = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
           | e.IBV_ACCESS_REMOTE_ATOMIC | e.IBV_ACCESS_MW_BIND)
 REMOTE = e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
-PATIENCE = 20
+TIMEOUT_S = 20
 
 
 class End:
@@ -91,7 +91,7 @@ class End:
         self.qp.post_send(wr)
 
     def post_reads(self, count, length, to, key):
-        """Posts one chain, so that all reads are outstanding at once, also within one adapter."""
+        """Posts one list, so that all reads are outstanding at once, also within one adapter."""
         chain = []
         for _ in range(count):
             wr = SendWR(num_sge=1, sg=[self.sge(0, length)], opcode=e.IBV_WR_RDMA_READ,
@@ -105,12 +105,12 @@ class End:
         (self.srq or self.qp).post_recv(wr)
 
     def wait(self):
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_S
         while time.monotonic() < until:
             count, completions = self.cq.poll(1)
             if count:
                 return completions[0]
-        raise AssertionError("nothing completes")
+        raise AssertionError(f"no completion within {TIMEOUT_S} s")
 
     def event(self):
         event = self.context.get_async_event()
@@ -161,13 +161,13 @@ class Sizes(OwnTest):
         if length:
             source.mr.write(self.data, length, GUARD)
 
-    def look(self, target, length):
+    def check(self, target, length):
         found = target.mr.read(length + 2 * GUARD, 0)
         self.assertEqual(found[:GUARD], BLANK * GUARD)
         self.assertTrue(found[GUARD:GUARD + length] == self.data, f"{length} wrong bytes")
         self.assertEqual(found[GUARD + length:], BLANK * GUARD)
 
-    def test_every_operation_at_every_border(self):
+    def test_every_operation_at_every_boundary_size(self):
         a, b = self.pair(length=(16 << 20) + 4096)
         for seed, length in enumerate(self.LENGTHS):
             with self.subTest(operation="send", length=length):
@@ -176,19 +176,19 @@ class Sizes(OwnTest):
                 a.post(e.IBV_WR_SEND, GUARD, length)
                 self.must(a)
                 self.assertEqual(self.must(b).byte_len, length)
-                self.look(b, length)
+                self.check(b, length)
             with self.subTest(operation="write", length=length):
                 self.prepare(a, b, length, seed + 100)
                 a.post(e.IBV_WR_RDMA_WRITE, GUARD, length, b.mr.buf + GUARD, b.mr.rkey)
                 self.must(a)
-                self.look(b, length)
+                self.check(b, length)
             with self.subTest(operation="read", length=length):
                 self.prepare(b, a, length, seed + 200)
                 a.post(e.IBV_WR_RDMA_READ, GUARD, length, b.mr.buf + GUARD, b.mr.rkey)
                 self.must(a)
-                self.look(a, length)
+                self.check(a, length)
 
-    def test_a_receive_that_is_one_byte_too_short(self):
+    def test_a_receive_buffer_one_byte_too_short_is_an_error(self):
         a, b = self.pair()
         b.receive(0, MTU)
         a.post(e.IBV_WR_SEND, 0, MTU + 1)
@@ -213,7 +213,7 @@ class Windows(OwnTest):
     def write(self, start, length):
         self.a.post(e.IBV_WR_RDMA_WRITE, 0, length, self.b.mr.buf + start, self.window.rkey)
 
-    def test_all_of_its_bytes_and_no_other(self):
+    def test_a_window_grants_exactly_its_bytes(self):
         self.write(self.START, self.LENGTH)
         self.must(self.a)
         found = self.b.mr.read(4096, 0)
@@ -221,23 +221,23 @@ class Windows(OwnTest):
         self.assertEqual(found[inside], b"x" * self.LENGTH)
         self.assertEqual(found.count(b"x"), self.LENGTH)
 
-    def test_a_byte_before_it(self):
+    def test_refuses_a_byte_before_the_window(self):
         self.write(self.START - 1, 2)
         self.must(self.a, e.IBV_WC_REM_ACCESS_ERR)
         self.assertEqual(self.b.mr.read(4096, 0), BLANK * 4096)
 
-    def test_a_byte_behind_it(self):
+    def test_refuses_a_byte_after_the_window(self):
         self.write(self.START + self.LENGTH - 1, 2)
         self.must(self.a, e.IBV_WC_REM_ACCESS_ERR)
         self.assertEqual(self.b.mr.read(4096, 0), BLANK * 4096)
 
-    def test_a_read_that_it_does_not_grant(self):
+    def test_refuses_a_read_that_the_window_does_not_grant(self):
         self.a.post(e.IBV_WR_RDMA_READ, 0, 1, self.b.mr.buf + self.START, self.window.rkey)
         self.must(self.a, e.IBV_WC_REM_ACCESS_ERR)
 
 
 class Events(OwnTest):
-    def test_the_limit_of_a_shared_receive_queue(self):
+    def test_reaching_the_srq_limit_raises_one_event(self):
         a, b = connected(self.end(), self.end(srq=True))
         for _ in range(3):
             b.receive()
@@ -249,7 +249,7 @@ class Events(OwnTest):
         self.assertEqual(b.event(), e.IBV_EVENT_SRQ_LIMIT_REACHED)
         self.assertEqual(b.srq.query().srq_limit, 0)  # the event has disarmed it
 
-    def test_a_completion_queue_that_overflows(self):
+    def test_a_cq_overflow_raises_an_event(self):
         a, b = connected(self.end(cq_depth=4), self.end())
         for _ in range(60):
             a.post(e.IBV_WR_RDMA_WRITE, 0, 8, b.mr.buf, b.mr.rkey)
@@ -265,7 +265,7 @@ class Events(OwnTest):
         for end in (a, b):
             self.assertEqual(end.state().qp_state, e.IBV_QPS_ERR)
 
-    def test_a_packet_before_it_may_send(self):
+    def test_a_packet_in_rtr_raises_comm_est(self):
         a, b = self.end(), self.end()
         a.connect(b)
         index = b.gid_index()
@@ -286,10 +286,10 @@ class Events(OwnTest):
 
 
 class Draining(OwnTest):
-    def test_work_that_is_begun_goes_on_to_its_end(self):
+    def test_started_requests_complete_in_sqd(self):
         a, b = self.pair()
         a.post(e.IBV_WR_SEND)  # b has no receive: the send is outstanding until b posts one
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_S
         a.drain()
         self.assertEqual(a.state().qp_state, e.IBV_QPS_SQD)
         while not a.state().sq_draining and time.monotonic() < until:
@@ -308,7 +308,7 @@ class Draining(OwnTest):
         self.must(b)
         self.must(b)
 
-    def test_a_queue_without_work_is_drained_at_once(self):
+    def test_an_empty_send_queue_drains_at_once(self):
         a, _ = self.pair()
         a.drain()
         self.assertEqual(a.event(), e.IBV_EVENT_SQ_DRAINED)
@@ -316,18 +316,18 @@ class Draining(OwnTest):
 
 
 class Limits(OwnTest):
-    def test_reads_beyond_what_may_be_under_way_wait(self):
+    def test_reads_beyond_max_rd_atomic_wait(self):
         a, b = connected(self.end(), self.end(), reads=1, reads_of_peer=1)
         a.post_reads(40, 8, b.mr.buf, b.mr.rkey)
         for _ in range(40):
             self.must(a)
 
-    def test_reads_beyond_what_the_peer_keeps_are_refused(self):
+    def test_reads_beyond_max_dest_rd_atomic_are_refused(self):
         a, b = self.end(), self.end()
         a.connect(b, reads=16)
         b.connect(a, reads_of_peer=1)
-        # Pages in the memory: a response that meets absent pages is requested again, and after the
-        # refusal the responder no longer answers.
+        # Pages in the memory first: a response to absent pages would be requested again, and after
+        # the refusal the responder sends no responses.
         a.post(e.IBV_WR_RDMA_READ, 0, 4096, b.mr.buf, b.mr.rkey)
         self.must(a)
         a.post_reads(40, 4096, b.mr.buf, b.mr.rkey)
@@ -337,14 +337,14 @@ class Limits(OwnTest):
         self.assertEqual(set(statuses[:first]) - {e.IBV_WC_SUCCESS}, set())
         self.assertEqual(set(statuses[first + 1:]) - {e.IBV_WC_WR_FLUSH_ERR}, set())
 
-    def test_reads_and_atomics_that_the_queue_pair_does_not_allow(self):
+    def test_refuses_reads_and_atomics_that_the_queue_pair_does_not_allow(self):
         for opcode, atomic in ((e.IBV_WR_RDMA_READ, {}),
                                (e.IBV_WR_ATOMIC_FETCH_AND_ADD, {"compare_add": 1, "swap": 0})):
             a, b = connected(self.end(), self.end(), qp_access=e.IBV_ACCESS_REMOTE_WRITE)
             a.post(opcode, 0, 8, b.mr.buf, b.mr.rkey, **atomic)
             self.must(a, e.IBV_WC_REM_INV_REQ_ERR)
 
-    def test_more_requests_than_the_queue_has_room_for(self):
+    def test_posting_to_a_full_queue_fails(self):
         a, b = self.pair()
         with self.assertRaises(PyverbsRDMAError) as refused:
             for _ in range(1000):  # b has no receive, so no send completes
@@ -367,7 +367,7 @@ class Changes(OwnTest):
         a.post(e.IBV_WR_RDMA_WRITE, 0, 8, b.mr.buf, b.mr.rkey)
         self.must(a)
 
-    def test_a_completion_queue_is_not_made_smaller_than_what_it_holds(self):
+    def test_refuses_to_shrink_a_cq_below_its_completions(self):
         a, b = self.pair()
         for _ in range(10):
             a.post(e.IBV_WR_RDMA_WRITE, 0, 8, b.mr.buf, b.mr.rkey)
@@ -381,7 +381,7 @@ class Changes(OwnTest):
         for _ in range(11):
             self.must(a)
 
-    def test_a_right_is_taken_away_under_traffic(self):
+    def test_access_rights_are_revoked_under_traffic(self):
         a, b = self.pair()
         for _ in range(30):
             a.post(e.IBV_WR_RDMA_WRITE, 0, 8, b.mr.buf, b.mr.rkey)
@@ -408,7 +408,7 @@ class Pages(OwnTest):
 
 
 class SharedReceives(OwnTest):
-    def test_the_buffers_are_of_the_domain_of_the_queue(self):
+    def test_srq_buffers_belong_to_the_domain_of_the_srq(self):
         a, b = self.end(), self.end()
         other = PD(b.context)
         mr = MR(other, 4096, ACCESS)
@@ -431,12 +431,12 @@ class SharedReceives(OwnTest):
 
 
 class Imports(OwnTest):
-    def test_a_file_that_is_no_device(self):
+    def test_refuses_to_import_a_file_that_is_no_device(self):
         file = os.memfd_create("none")
         with self.assertRaises(PyverbsRDMAError):
             Context(cmd_fd=file)
 
-    def test_objects_that_are_not_there(self):
+    def test_refuses_to_import_objects_that_do_not_exist(self):
         context = Context(name=DEVICE)
         with self.assertRaises(PyverbsRDMAError):
             PD(context, handle=123456)

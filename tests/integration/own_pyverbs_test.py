@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs our own tests in Python, own_pyverbs.py, on our libibverbs as an ordinary user.
+"""Runs own_pyverbs.py, our tests in Python, on our libibverbs as an ordinary user.
 
 usage: own_pyverbs_test.py LIBRARIES [TEST...]
 """

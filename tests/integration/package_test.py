@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The Debian packages: what is in which, what they need, what lintian says; installed where nothing
-of Verbena was, they work, and removed they leave nothing.
+"""The Debian packages: their contents, dependencies and lintian warnings. Installed in a clean
+system they work, and purging them leaves nothing behind.
 
 usage: package_test.py BUILD_FOLDER [--debootstrap]
 
-Installs them into this system, whose files are not touched: changes go to a memory file system over
-it. With --debootstrap, into a minimal Debian that is fetched for the purpose, which takes minutes.
-Exits with 77, which ctest counts as skipped, where it may not do that.
+Installs them in an overlay of this system: all changes go to a tmpfs. With --debootstrap, installs
+them in a minimal Debian, which takes minutes to download.
+Exits with 77, which ctest counts as skipped, if it has not the rights for that.
 """
 
 import fnmatch
@@ -35,7 +35,7 @@ CONTENTS = {
                   for of in ("", "-run", "-devices", "-ping", "-bench", "-sim"))],
 }
 
-# What a user does, run in the root where the packages are installed. $1: the folder with them.
+# Installs, uses and purges the packages, in the root of the clean system. $1: their folder.
 SCRIPT = r"""
 set -e
 mount -t proc proc /proc 2>/dev/null || true
@@ -106,14 +106,14 @@ def check_readme(packages: dict[str, Path]) -> None:
 
 def check_lintian(packages: dict[str, Path]) -> None:
     if shutil.which("lintian") is None:
-        print("lintian is not installed: not asked")
+        print("lintian is not installed: check skipped")
         return
-    said = run("lintian", "--allow-root", "--fail-on", "error,warning", *packages.values())
-    print(f"lintian: {said.strip() or 'nothing to say'}")
+    output = run("lintian", "--allow-root", "--fail-on", "error,warning", *packages.values())
+    print(f"lintian: {output.strip() or 'nothing to say'}")
 
 
 def install_over_this(folder: Path, packages: Path) -> None:
-    """Installs in a chroot that shows this system's files; changes go to memory."""
+    """Installs in a chroot on an overlay of this system's files; changes go to a tmpfs."""
     over = r"""
 set -e
 mount -t tmpfs tmpfs "$1"
@@ -152,7 +152,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     if shutil.which("dpkg-shlibdeps") is None:
-        print("there is no dpkg-shlibdeps")
+        print("dpkg-shlibdeps is not installed")
         return SKIPPED
     with tempfile.TemporaryDirectory() as name:
         made, place = Path(name) / "made", Path(name) / "place"
@@ -162,7 +162,7 @@ def main() -> int:
         check_readme(packages)
         check_lintian(packages)
         if not may_mount(place):
-            print("may not mount here: the packages were made, but not installed")
+            print("no right to mount: the packages were built, but not installed")
             return SKIPPED
         (install_in_minimal if sys.argv[2:] else install_over_this)(place, made)
     return 0

@@ -8,8 +8,8 @@ SECONDS_MAX = 40
 
 
 class Pair:
-    """A server and a client of one program; the context ends both. `options` go to Bench.start for
-    both."""
+    """A server and a client of one program; leaving the context ends both. `options` go to
+    Bench.start."""
 
     def __init__(self, bench: Bench, *command, port_option: str | None = "-p", **options):
         self._bench, self._options = bench, options
@@ -45,7 +45,7 @@ def must_succeed(process: Process, seconds: float = SECONDS_MAX) -> str:
 
 
 def run_all(tests, *arguments) -> int:
-    """Runs the tests; the exit code, 1 if a test failed."""
+    """Runs the tests; returns the exit code, 1 if a test failed."""
     failures = 0
     for test in tests:
         begin = time.monotonic()

@@ -1,5 +1,6 @@
-// Calls every function of the C library that takes a path, for a device file and for another file.
-// Run by `verbena run`: the device file must exist, and the other must be as without `verbena run`.
+// Calls every function of the C library that takes a path, with a device file and with another
+// file. Under `verbena run` the device file must exist, and calls on other files must be
+// unaffected.
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Several processes at once, and processes whose peer is killed.
+"""Several processes in parallel, and processes whose peer is killed.
 
 usage: processes_test.py LIBRARIES VERBS_CHECK
 """
@@ -12,18 +12,19 @@ from pathlib import Path
 from ordinary_user import Bench, Process, free_port
 from pairs import SECONDS_MAX, Pair, run_all
 
-# Far longer than a test waits: a process that runs this long has not noticed that its peer died.
+# Far longer than the timeout of a test: a process ends before only if it notices that its peer
+# died.
 FOREVER = ("-D", "600", "-F")
 
 
 def must_fail(process: Process, words: str) -> None:
     code = process.wait(SECONDS_MAX)
-    assert code is not None, f"{process.command} goes on:\n{process.output()}"
+    assert code is not None, f"{process.command} does not end:\n{process.output()}"
     assert code > 0, f"{process.command} ended with {code}:\n{process.output()}"
-    assert words in process.output(), f"{process.command} did not say why:\n{process.output()}"
+    assert words in process.output(), f"no '{words}' from {process.command}:\n{process.output()}"
 
 
-def every_byte(bench: Bench, check: str) -> None:
+def every_byte_is_checked(bench: Bench, check: str) -> None:
     for service in ("rc", "uc", "ud"):
         with Pair(bench, check, service, port_option=None) as pair:
             pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
@@ -72,18 +73,19 @@ def the_client_is_killed(bench: Bench, _check: str) -> None:
         must_fail(pair.server, "Failed status 12")
 
 
-def killed_ones_leave_nothing_behind(bench: Bench, check: str) -> None:
+def killed_processes_leave_nothing_behind(bench: Bench, check: str) -> None:
     for _ in range(3):
         with Pair(bench, "ib_write_bw", *FOREVER) as pair:
             pair.connect()
             time.sleep(0.5)
             pair.client.kill(signal.SIGKILL)
             pair.server.kill(signal.SIGKILL)
-    every_byte(bench, check)
+    every_byte_is_checked(bench, check)
 
 
-TESTS = (every_byte, four_pairs_at_once, different_programs_at_once, a_client_without_a_server,
-         the_server_is_killed, the_client_is_killed, killed_ones_leave_nothing_behind)
+TESTS = (every_byte_is_checked, four_pairs_at_once, different_programs_at_once,
+         a_client_without_a_server, the_server_is_killed, the_client_is_killed,
+         killed_processes_leave_nothing_behind)
 
 
 def main() -> int:

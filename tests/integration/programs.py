@@ -1,4 +1,4 @@
-"""Unmodified programs with options that are known to work: each case is a server and a client."""
+"""Unmodified programs with options that work: each case is a server and a client."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ class Case:
     """Both ends run `program options`; the client's command line ends with the server's address."""
     program: str
     options: tuple[str, ...]
-    fixed: tuple[str, ...] = ()        # only for the test: keep runs short
+    fixed: tuple[str, ...] = ()        # options that keep the test short; not on the page
     expect: str = ""                   # a regular expression that must match the client's output
-    checks: str = "exit codes"         # what is checked
+    checks: str = "exit codes"         # what the test checks, for the page
     port_option: str = "-p"
-    ib_look: bool = False              # needs an InfiniBand device
+    needs_ib: bool = False              # needs an InfiniBand device
     asks: tuple[str, ...] = field(default=())  # qperf: the test that the client requests
 
     @property
@@ -22,7 +22,7 @@ class Case:
 
     @property
     def is_reliable(self) -> bool:
-        """Whether the case succeeds even if it waits for a processor and a socket overflows."""
+        """Whether the case succeeds even if a socket overflows while it waits for a processor."""
         return re.search(r"(?i)\b(uc|ud)(\b|_)|_u[cd]_", self.name) is None
 
 
@@ -30,19 +30,19 @@ def pingpong(kind: str, *options: str, iterations: int = 50, fixed: tuple[str, .
     looks = "-c" in options and kind != "xsrq"
     return Case(f"ibv_{kind}_pingpong", options, ("-g", "0", "-n", str(iterations), *fixed),
                 expect="iters in" if kind != "xsrq" else "",
-                checks="exit codes; a byte a page, by itself" if looks else "exit codes")
+                checks="exit codes; one byte per page, by the program" if looks else "exit codes")
 
 
 def perftest(test: str, *options: str, iterations: int = 20, rows: int = 1) -> Case:
     count = () if "-D" in options else ("-n", str(iterations))
     return Case(f"ib_{test}", options, ("-F", *count),
                 expect=rf"(?s)#bytes.*?\n(\s*\d+\s+\d+.*?\n){{{rows}}}",
-                checks="exit codes; a line of results for each size")
+                checks="exit codes; a result line for each size")
 
 
 def qperf(test: str, *options: str) -> Case:
     return Case("qperf", options, ("-t", "1"), expect=rf"(?s){test}:.*=", port_option="-lp",
-                checks="exit codes; a result", ib_look=True, asks=(test,))
+                checks="exit codes; a result", needs_ib=True, asks=(test,))
 
 
 def pingpongs() -> list[Case]:

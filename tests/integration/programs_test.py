@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs programs that others wrote on our libibverbs: two processes each, as an ordinary user.
+"""Runs unmodified programs on our libibverbs: two processes each, as an ordinary user.
 
 usage: programs_test.py LIBRARIES [--write] [--only REGEX]
 
-Holds docs/programs.md to the list of what ran, or writes it.
+Compares the list of programs in docs/programs.md with the cases, or writes it.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from ordinary_user import Bench, Process, free_ports, wait_listening
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "programs.md"
 SECONDS_MAX = 90
-# Most of the time the programs sleep, or measure the speed of the clock.
-AT_ONCE = 2
+# The programs mostly sleep, or measure the speed of the clock.
+PARALLEL_CASES = 2
 SKIPPED = 77
 INVALID = "invalid data"
 BEGIN, END = "<!-- cases -->", "<!-- end of cases -->"
@@ -33,37 +33,37 @@ def report(client: Process, server: Process, codes) -> str:
 
 
 def run(bench: Bench, case: programs.Case, port: int) -> str:
-    """Runs a case; what went wrong, or ""."""
-    look = {"VERBENA_LINK_LAYER": "ib"} if case.ib_look else {}
+    """Runs a case; returns an error text, or ""."""
+    link_layer = {"VERBENA_LINK_LAYER": "ib"} if case.needs_ib else {}
     listen = (case.port_option, port)
     end = time.monotonic() + SECONDS_MAX
     server_command = ([case.program, *listen] if case.asks else
                       [case.program, *case.options, *case.fixed, *listen])
     client_command = ([case.program, "127.0.0.1", *listen, *case.fixed, *case.options, *case.asks]
                       if case.asks else [*server_command, "127.0.0.1"])
-    server = bench.start(server_command, **look)
+    server = bench.start(server_command, **link_layer)
     others = []
     try:
         if not wait_listening(port, server, SECONDS_MAX):
             return f"the server did not start:\n{server.output()}"
-        client = bench.start(client_command, **look)
+        client = bench.start(client_command, **link_layer)
         others.append(client)
         client_code = client.wait(end - time.monotonic())
         if case.asks:  # the server of qperf runs until it gets "quit"
-            others.append(bench.start([case.program, "127.0.0.1", *listen, "quit"], **look))
+            others.append(bench.start([case.program, "127.0.0.1", *listen, "quit"], **link_layer))
         codes = [client_code, server.wait(end - time.monotonic())]
-        # The ping-pongs only print that bytes are wrong: their exit code is 0 all the same.
+        # The ping-pongs exit with 0 even if they print that bytes are wrong.
         if codes != [0, 0] or INVALID in server.output() + client.output():
             return report(client, server, codes)
         good = re.search(case.expect, client.output())
-        return "" if good else "not what was expected:\n" + report(client, server, codes)
+        return "" if good else "unexpected output:\n" + report(client, server, codes)
     finally:
         for process in (server, *others):
             process.end()
 
 
-def run_and_tell(bench: Bench, case: programs.Case, port: int) -> bool:
-    """Runs a case and prints the result; whether it passed."""
+def run_and_report(bench: Bench, case: programs.Case, port: int) -> bool:
+    """Runs a case and prints the result; returns whether it passed."""
     begin = time.monotonic()
     problem = run(bench, case, port)
     seconds = time.monotonic() - begin
@@ -73,17 +73,17 @@ def run_and_tell(bench: Bench, case: programs.Case, port: int) -> bool:
 
 
 def run_all(bench: Bench, cases: list[programs.Case]) -> bool:
-    """Cases that can lose a message run alone."""
+    """Runs the cases. Those that can lose a message run alone."""
     together = [case for case in cases if case.is_reliable]
     alone = [case for case in cases if not case.is_reliable]
-    runner = functools.partial(run_and_tell, bench)
-    with ProcessPoolExecutor(AT_ONCE) as pool:
+    runner = functools.partial(run_and_report, bench)
+    with ProcessPoolExecutor(PARALLEL_CASES) as pool:
         results = list(pool.map(runner, together, free_ports(len(together))))
     return all(results + list(map(runner, alone, free_ports(len(alone)))))
 
 
 def table() -> str:
-    lines = ["| program | options | what is looked at |", "| --- | --- | --- |"]
+    lines = ["| program | options | what is checked |", "| --- | --- | --- |"]
     for case in programs.all_cases():
         options = " ".join(case.options + case.asks)
         lines.append(f"| `{case.program}` | {f'`{options}`' if options else ''} | {case.checks} |")
@@ -98,7 +98,7 @@ def check_page(write: bool) -> bool:
     if write:
         PAGE.write_text(wanted, encoding="utf-8")
     elif wanted != text:
-        print(f"{PAGE.name} does not list what ran: run this test with --write")
+        print(f"{PAGE.name} does not list these cases: run this test with --write")
         return False
     return True
 

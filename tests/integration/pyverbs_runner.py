@@ -1,8 +1,8 @@
-"""Runs one file of rdma-core's own test suite, and records the result of each test.
+"""Runs one file of rdma-core's test suite, and records the result of each test.
 
 usage: pyverbs_runner.py FOLDER MODULE OUTPUT; run by pyverbs_test.py, with the system's Python.
 
-A line of JSON for each test goes to OUTPUT: its name, "passed", "skipped" or "failed", and why.
+Writes a line of JSON per test to OUTPUT: its name, "passed", "skipped" or "failed", and the reason.
 """
 
 import json
@@ -11,26 +11,26 @@ import unittest
 
 
 class Recorder(unittest.TestResult):
-    """Writes a line as soon as a test has ended: the next test can crash the process."""
+    """Writes a line when a test ends, because the next test can crash the process."""
 
     def __init__(self, output):
         super().__init__()
         self.output = output
 
-    def tell(self, test, outcome, why=""):
+    def record(self, test, outcome, why=""):
         # "tests.test_mr.MRTest.test_reg" is MRTest.test_reg of its file.
         name = ".".join(test.id().split(".")[-2:])
         self.output.write(json.dumps({"test": name, "outcome": outcome, "why": why}) + "\n")
         self.output.flush()
 
     def addSuccess(self, test):
-        self.tell(test, "passed")
+        self.record(test, "passed")
 
     def addSkip(self, test, reason):
-        self.tell(test, "skipped", reason)
+        self.record(test, "skipped", reason)
 
     def addError(self, test, err):
-        self.tell(test, "failed", self._exc_info_to_string(err, test))
+        self.record(test, "failed", self._exc_info_to_string(err, test))
 
     addFailure = addError
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Runs rdma-core's own test suite, in Python, by `verbena run`, and compares with a table.
+"""Runs rdma-core's Python test suite by `verbena run`, and compares the results with a table.
 
 usage: pyverbs_test.py LIBRARIES PROGRAMS [--write] [--only MODULE]
 
-The suite comes with Debian's python3-pyverbs, gzipped, beside its documentation. Everything in it
-that is not about the devices of one vendor is run, as an ordinary user who may lock 64 KiB, each
-file in a process of its own. A test that fails, or that is skipped though the table says that it
-passes, fails this one; so does a test that the table does not know. The table is docs/pyverbs.md;
---write makes it anew. Root reserves the huge pages that some tests need; for others they may be
-skipped.
-Exits with 77, which ctest counts as skipped, where there is no suite.
+The suite is in Debian's python3-pyverbs, gzipped, in the documentation folder. All files except
+those about devices of one vendor run as an ordinary user with a memlock limit of 64 KiB, each in a
+process of its own. This test fails if a test of the suite fails, is skipped although the table has
+it as passed, or is not in the table. The table is docs/pyverbs.md; --write regenerates it. Some
+tests need huge pages, which only root can reserve; other users may skip them. Exits with 77, which
+ctest counts as skipped, if the suite is not available.
 """
 
 import argparse
@@ -33,7 +32,7 @@ OF_VENDORS = re.compile(r"test_(mlx5|efa)")
 MODULE_SECONDS = 120
 HUGE_PAGES = 16
 
-# Reasons for which the suite skips a test, and the text for the table.
+# Reasons why the suite skips a test, and the text for the table.
 REASONS = [
     (r"doesn't have net interface", "needs a network interface with an address"),
     (r"RAW QP must be done by root|Must be run by root",
@@ -48,14 +47,14 @@ HEADING = """# rdma-core's test suite
 
 Covers `libibverbs.so.1` and `librdmacm.so.1` as rdma-core's own tests see them: the suite that
 Debian ships with `python3-pyverbs`, unmodified, without the files about devices of one vendor. The
-test `integration.pyverbs` runs it by `verbena run` as an ordinary user, and holds it to this table:
-a test that is called passed here must pass. `tests/integration/pyverbs_test.py --write` makes the
-table anew.
+test `integration.pyverbs` runs it by `verbena run` as an ordinary user, and compares the results
+with this table: a test that has passed here must pass. `tests/integration/pyverbs_test.py --write`
+regenerates the table.
 """
 
 
 def installed_suite(scratch: Path) -> Path | None:
-    """The suite's folder. Fetches the package on systems that are built without documentation."""
+    """The suite's folder. Downloads the package on systems without documentation files."""
     if INSTALLED.is_dir():
         return INSTALLED
     command = ["apt-get", "download", "python3-pyverbs"]
@@ -67,7 +66,7 @@ def installed_suite(scratch: Path) -> Path | None:
 
 
 def unpack(suite: Path, folder: Path) -> list[str]:
-    """Copies the suite without the files of vendors; the names of the files that have tests."""
+    """Copies the suite without the files of vendors; returns the names of the files with tests."""
     folder.mkdir()
     for path in sorted(suite.iterdir()):
         if OF_VENDORS.match(path.name) or path.is_dir():
@@ -152,9 +151,9 @@ def compare(results: list[dict[str, str]], known: dict[str, str], only: str | No
         elif outcome == "skipped" and lacks_huge_pages(result, no_huge_pages):
             print(f"{test} was skipped: huge pages: {no_huge_pages}")
         elif outcome == "skipped" and known[test] == "passed":
-            problems.append(f"{test} was skipped ({result['why']}); the table says that it passes")
+            problems.append(f"{test} was skipped ({result['why']}); it passes in the table")
         elif outcome == "passed" and known[test] == "skipped":
-            print(f"{test} passes here; the table says that it is skipped")
+            print(f"{test} passes here; it is skipped in the table")
     run_tests = {result["test"] for result in results}
     problems += [f"{test} is in the table, but was not run" for test in known
                  if test not in run_tests and (only is None or test.startswith(only + "."))]
@@ -172,7 +171,7 @@ def main() -> int:
     with huge_pages.reserved(HUGE_PAGES) as no_huge_pages:
         results = run_all(options.libraries, options.programs, options.only)
     if results is None:
-        print("the suite is neither installed nor to be had")
+        print("the suite is not installed and cannot be downloaded")
         return SKIPPED
     failed = [result for result in results if result["outcome"] == "failed"]
     if options.write and not failed and options.only is None:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs programs that others wrote on our librdmacm: a server and its clients, as an ordinary user.
+"""Runs unmodified programs on our librdmacm: a server and its clients, as an ordinary user.
 
 usage: rdmacm_test.py LIBRARIES [--write] [--only REGEX]
 
-Holds docs/rdmacm.md to the list of what ran, or writes it.
+Compares the list of programs in docs/rdmacm.md with the cases, or writes it.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from ordinary_user import Bench, Process, wait_listening
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "rdmacm.md"
 SECONDS_BETWEEN_CLIENTS = 0.3
 SECONDS_MAX = 90
-AT_ONCE = 2
+PARALLEL_CASES = 2
 SKIPPED = 77
 # A server binds its port a moment before it listens.
 SECONDS_TO_LISTEN = 0.3
@@ -32,7 +32,8 @@ BEGIN, END = "<!-- cases -->", "<!-- end of cases -->"
 
 
 def is_bound(space: str, port: int) -> bool:
-    """Whether a process has the port of the connection manager: it holds a name then."""
+    """Whether a process has bound the port of the connection manager: it then owns a socket
+    name."""
     name = f"@verbena/cm/4791/{space}/{port}/"
     return name in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
 
@@ -56,7 +57,7 @@ def report(processes: list[Process], codes: list[int | None]) -> str:
 
 
 def problem_of(case: CmCase, clients: list[Process], server: Process, end: float) -> str:
-    """What went wrong, or ""."""
+    """An error text, or ""."""
     codes = [process.wait(end - time.monotonic()) for process in clients]
     if any(codes):
         return report([*clients, server], [*codes, server.wait(0.01)])
@@ -65,14 +66,14 @@ def problem_of(case: CmCase, clients: list[Process], server: Process, end: float
     if case.server_ends and (code := server.wait(end - time.monotonic())) != 0:
         return report([*clients, server], [*codes, code])
     if not all(re.search(case.expect, client.output()) for client in clients):
-        return "not what was expected of the client:\n" + report(clients, codes)
+        return "unexpected output of the client:\n" + report(clients, codes)
     if not re.search(case.expect_server, server.output()):
-        return "not what was expected of the server:\n" + report([server], [0])
+        return "unexpected output of the server:\n" + report([server], [0])
     return ""
 
 
 def run(bench: Bench, case: CmCase, port: int) -> str:
-    """Runs a case; what went wrong, or ""."""
+    """Runs a case; returns an error text, or ""."""
     def start(command) -> Process:
         words = [word.replace(cm_programs.PORT, str(port)) for word in command]
         return bench.start(words)
@@ -85,7 +86,7 @@ def run(bench: Bench, case: CmCase, port: int) -> str:
             return f"the server did not start:\n{server.output()}"
         clients = []
         for number in range(case.clients):
-            # rping's server has room for one request: a second one takes its place.
+            # The server of rping holds one pending request; a second one overwrites it.
             if number > 0:
                 time.sleep(SECONDS_BETWEEN_CLIENTS)
             clients.append(start(case.client))
@@ -100,8 +101,8 @@ def run(bench: Bench, case: CmCase, port: int) -> str:
             process.end()
 
 
-def run_and_tell(bench: Bench, case: CmCase, port: int) -> bool:
-    """Runs a case and prints the result; whether it passed."""
+def run_and_report(bench: Bench, case: CmCase, port: int) -> bool:
+    """Runs a case and prints the result; returns whether it passed."""
     begin = time.monotonic()
     problem = run(bench, case, port)
     seconds = time.monotonic() - begin
@@ -111,17 +112,17 @@ def run_and_tell(bench: Bench, case: CmCase, port: int) -> bool:
 
 
 def ports():
-    """Below the ephemeral ones, so that no other program gets them by chance."""
+    """Ports below the ephemeral range, which the kernel assigns to other programs."""
     return itertools.count(random.randrange(20_000, 30_000))
 
 
 def run_all(bench: Bench, cases: list[CmCase]) -> bool:
-    """Cases that can lose a message, or have a port that is fixed, run alone."""
+    """Runs the cases. Those that can lose a message or have a fixed port run alone."""
     alone = [case for case in cases if case.can_lose or case.fixed_port]
     together = [case for case in cases if case not in alone]
-    runner = functools.partial(run_and_tell, bench)
+    runner = functools.partial(run_and_report, bench)
     numbers = ports()
-    with ProcessPoolExecutor(AT_ONCE) as pool:
+    with ProcessPoolExecutor(PARALLEL_CASES) as pool:
         results = list(pool.map(runner, together, itertools.islice(numbers, len(together))))
     results += [runner(case, cm_programs.FIXED_PORT if case.fixed_port else next(numbers))
                 for case in alone]
@@ -129,7 +130,7 @@ def run_all(bench: Bench, cases: list[CmCase]) -> bool:
 
 
 def table() -> str:
-    lines = ["| program | options | what is looked at |", "| --- | --- | --- |"]
+    lines = ["| program | options | what is checked |", "| --- | --- | --- |"]
     for case in cm_programs.all_cases():
         options = f"`{case.shown}`" if case.shown else ""
         lines.append(f"| `{case.title}` | {options} | {case.checks} |")
@@ -144,7 +145,7 @@ def check_page(write: bool) -> bool:
     if write:
         PAGE.write_text(wanted, encoding="utf-8")
     elif wanted != text:
-        print(f"{PAGE.name} does not list what ran: run this test with --write")
+        print(f"{PAGE.name} does not list these cases: run this test with --write")
         return False
     return True
 

@@ -1,9 +1,9 @@
-// Writes one packet of every opcode, over IPv4 and over IPv6, for another program to decode:
+// Writes one packet of every opcode, over IPv4 and over IPv6, for tshark to decode:
 //
 //   roce_capture FILE.pcapng
 //
-// and prints their fields, a line per packet: the number of the frame, the IP version, and
-// name=value for each field. The names are those of Wireshark.
+// and prints a line per packet: the number of the frame, the IP version, and name=value for each
+// field. The names are those of Wireshark.
 
 #include <fstream>
 #include <iostream>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs that know sockets only, over rsockets: `verbena run --rsockets`, as an ordinary user.
+"""Socket programs over rsockets: `verbena run --rsockets`, as an ordinary user.
 
 usage: sockets_test.py LIBRARIES PROGRAMS
 """
@@ -22,7 +22,7 @@ FILE_BYTES = 8 << 20
 
 
 def is_bound(port: int) -> bool:
-    """Whether a process has the port of the connection manager."""
+    """Whether a process has bound the port of the connection manager."""
     names = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
     return f"@verbena/cm/4791/tcp/{port}/" in names
 
@@ -52,7 +52,7 @@ class Pair:
             server.end()
 
     def client(self, *command: str) -> str:
-        """Its output, without the counters behind it."""
+        """The output of the client, without the counters after it."""
         client = self.start(*command)
         try:
             code = client.wait(SECONDS_MAX)
@@ -63,7 +63,7 @@ class Pair:
 
 
 def download(pair: Pair, folder: Path, host: str, address: str) -> None:
-    """Several at once, each compared with the file."""
+    """Downloads a file several times in parallel, and compares the copies."""
     source, port = folder / "source", free_port()
     source.write_bytes(random.randbytes(FILE_BYTES))
     os.chmod(source, 0o644)
@@ -92,7 +92,7 @@ def stream(pair: Pair, *options: str) -> None:
                              *options)
     end = json.JSONDecoder().raw_decode(output[output.index("{"):])[0]["end"]
     sent, received = end["sum_sent"]["bytes"], end["sum_received"]["bytes"]
-    # The server stops at the end of the test, whatever is still on its way.
+    # The server stops at the end of the test, even if bytes are still in flight.
     assert received >= sent * 9 // 10 > 0, f"{received} bytes of {sent} arrived"
 
 

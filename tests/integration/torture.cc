@@ -1,7 +1,8 @@
-// Registered memory that its program unmaps, moves, protects, gives up, truncates and forks, while
-// peers read and write it, execute atomics on it and send to it: another process, and a queue pair
-// of the same process; and while the program itself sends from it and reads into it. No stale byte
-// is seen, nothing crashes, nothing hangs; a queue pair whose memory was unmapped is replaced.
+// A program (the victim) unmaps, moves, protects, discards, truncates and forks its registered
+// memory while two peers, one of them in another process, read and write it, execute atomics on it
+// and send to it, and while the victim itself sends from it and reads to it. No access sees a stale
+// byte, nothing crashes, nothing hangs. A queue pair that fails because of unmapped memory is
+// replaced.
 //
 // usage: torture [--long | --seconds N] [--seed N] [--events] [--sandbox]
 
@@ -74,7 +75,7 @@ class Torture : public testing::Test {
         if (qp != nullptr) receiver.Refill();
         while (receiver.Take(Microseconds(1))) {
         }
-        usleep(50);  // enough other threads poll
+        usleep(50);  // other threads poll
         continue;
       }
       if (qp != nullptr) adapter::Succeed(victim_->adapter().Destroy(qp));
@@ -86,7 +87,7 @@ class Torture : public testing::Test {
     }
   }
 
-  // A peer that is another adapter of this process.
+  // A peer on another adapter of this process.
   void AccessFromHere() {
     TestNode near = MakeNode();
     Peer peer(near, *shared_, {Part::kNearWrites, Part::kNearAtomics}, pages_.get());
@@ -126,7 +127,7 @@ class Torture : public testing::Test {
 
   TestNode MakeNode() const { return TestNode("127.0.0.1", 1 << 16, OptionsOf(*shared_)); }
 
-  // Before any thread exists.
+  // Mapped before any thread starts.
   Shared* const shared_ = MakeShared();
   const pid_t child_ = StartPeer();
   std::unique_ptr<TestNode> victim_ =
@@ -144,7 +145,7 @@ class Torture : public testing::Test {
 };
 
 void Print(const char* what, const Tally& tally) {
-  std::printf("%s: %llu, of which %llu met memory that was away\n", what,
+  std::printf("%s: %llu, of which %llu met unmapped memory\n", what,
               static_cast<unsigned long long>(tally.all.load()),
               static_cast<unsigned long long>(tally.away.load()));
 }
@@ -170,7 +171,7 @@ TEST_F(Torture, NoStaleByteNoCrashNoHang) {
   Print("unreliable sends", shared_->unreliable);
   const auto report = victim_->adapter().Query();
   std::printf(
-      "%llu unreliable messages arrived; %llu page requests, %llu refused, %llu pages forgotten, "
+      "%llu unreliable messages arrived; %llu page requests, %llu refused, %llu pages invalidated, "
       "%llu copies failed\n",
       static_cast<unsigned long long>(shared_->arrived.load()),
       static_cast<unsigned long long>(report->port.page_requests),
@@ -214,7 +215,7 @@ int Main(int count, char** arguments) {
     std::fprintf(stderr, "torture: the system has no seccomp filters\n");
     return 77;
   }
-  // Otherwise the test would show nothing.
+  // Without the kernel features that were asked for, the test would not test them.
   std::string why_not;
   CHECK(!in_sandbox || PageEvents::Open(PageEvents::Scope::kAny, why_not) == nullptr);
   CHECK(!in_sandbox || (odp::BestPopulateMethod() == odp::PopulateMethod::kTouch &&

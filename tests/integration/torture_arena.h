@@ -24,8 +24,8 @@ namespace verbena::torture {
 
 constexpr uint64_t kPage = 4'096;
 
-// The first kStampBytes of a page belong to the program, and hold stamps. The rest is divided into
-// parts; each part has one writer.
+// The first kStampBytes of a page are written by the program and contain stamps. The rest is
+// divided into parts, each of which has one writer.
 constexpr uint64_t kStampBytes = 2'048;
 constexpr uint64_t kPartBytes = 256;
 
@@ -66,8 +66,8 @@ inline void FillWords(std::byte* place, uint64_t bytes, uint64_t word) {
 
 // Whether an access between the epochs `before` and `after` may have seen this word in the
 // program's part: it must not be older than `before`, nor of another page. New pages are zero. A
-// word that the program stores meanwhile can be seen in part: reads are atomic per byte, only
-// atomics per word.
+// word that the program stores meanwhile can be seen in part, because reads are atomic per byte and
+// only atomics per word.
 inline bool MayBeSeen(uint64_t word, uint64_t slot, uint32_t before, uint32_t after) {
   const bool was_stable = before == after && before % 2 == 0;
   if (was_stable) return word == StampOf(slot, before);
@@ -82,8 +82,8 @@ inline bool MayBeSeen(uint64_t word, uint64_t slot, uint32_t before, uint32_t af
   return true;
 }
 
-// Pages of a program that does to them whatever a program may do. They are of a file, or anonymous.
-// Each page has a lock, so that several threads can change pages at once.
+// Pages of a file, or anonymous pages, with all operations that a program may do to its memory.
+// Each page has a lock, so that several threads can change pages in parallel.
 //
 // Thread rule: any thread.
 class Arena {
@@ -115,8 +115,8 @@ class Arena {
   uint64_t slot(uint64_t page) const { return first_slot_ + page; }
   const Epoch& epoch(uint64_t page) const { return epochs_[page]; }
 
-  // Whether the program sees only `word` in the range; true also if the page has changed since
-  // `epoch`, or was changing then.
+  // Whether the range contains only `word`; also true if the page has changed since `epoch`, or was
+  // changing then.
   bool Holds(uint64_t page, uint64_t offset, uint64_t bytes, uint64_t word, uint32_t epoch) {
     const std::lock_guard lock(locks_[page]);
     if (epoch % 2 != 0 || epochs_[page].load() != epoch) return true;
@@ -126,7 +126,7 @@ class Arena {
     return true;
   }
 
-  // Does something that programs do to their memory, to a few pages.
+  // Does one random memory operation to a few pages.
   static constexpr uint64_t kKinds = 12;
   void Torment(Random& random) {
     const uint64_t kind = random.Below(kKinds);
@@ -149,14 +149,14 @@ class Arena {
                 file_ >= 0 ? static_cast<off_t>(first * kPage) : 0);
   }
 
-  // None of this changes the contents.
+  // Operations that do not change the contents.
   void Advise(uint64_t kind, uint64_t first, uint64_t count) const {
     constexpr int kAdvice[] = {MADV_PAGEOUT, MADV_COLD, MADV_MERGEABLE, MADV_HUGEPAGE,
                                MADV_COLLAPSE};
     madvise(page(first), count * kPage, kAdvice[kind]);
   }
 
-  // Afterwards the pages are mapped and writable; their contents do not matter.
+  // Operations that change the contents. Afterwards the pages are mapped and writable.
   void Change(uint64_t kind, uint64_t first, uint64_t count, Random& random) {
     std::byte* const at = page(first);
     const uint64_t size = count * kPage;
@@ -215,7 +215,7 @@ class Arena {
     const uint32_t now = epochs_[i].load();
     const uint32_t next = now + now % 2;
     const uint64_t word = StampOf(slot(i), next);
-    // Stores whole words, so that a peer that reads meanwhile does not find half of one.
+    // Stores whole words, so that a concurrent reader does not see half of one.
     auto* const words = reinterpret_cast<std::atomic<uint64_t>*>(page(i));
     for (uint64_t at = 0; at < kStampBytes / sizeof word; ++at) words[at].store(word);
     epochs_[i].store(next);

@@ -42,43 +42,45 @@ class OwnWork {
   using Status = CompletionStatus;
   using Sges = std::array<Sge, 2>;
 
-  Lives PickTwo() {
+  PageEpochs PickTwo() {
     const uint64_t first = random_.Below(kAllPages);
     return {shared_, {first, random_.Below(kAllPages)}};
   }
   // The same bytes of each of the two pages.
-  Sges Pieces(const Lives& lives, uint64_t offset, uint64_t bytes) const {
-    return {pages_.Bytes(lives.slot(0), offset, bytes), pages_.Bytes(lives.slot(1), offset, bytes)};
+  Sges Pieces(const PageEpochs& epochs, uint64_t offset, uint64_t bytes) const {
+    return {pages_.Bytes(epochs.slot(0), offset, bytes),
+            pages_.Bytes(epochs.slot(1), offset, bytes)};
   }
-  bool Do(adapter::QueuePair& qp, queue::SendOpcode opcode, const Lives& lives, const Sges& sges) {
+  bool Do(adapter::QueuePair& qp, queue::SendOpcode opcode, const PageEpochs& epochs,
+          const Sges& sges) {
     const auto posted = victim_.adapter().PostSend(
         qp, {.wqe = adapter::MakeSend(opcode, 1, peer_.Remote(0)), .sges = sges});
     CHECK(posted.has_value());
     const Status status = MustComplete(victim_, cq_).status;
-    lives.Judge(status, Status::kLocalProtectionError, shared_.own);
+    epochs.CheckResult(status, Status::kLocalProtectionError, shared_.own);
     return status == Status::kSuccess;
   }
 
   bool Write(adapter::QueuePair& qp) {
-    const Lives lives = PickTwo();
-    if (!Do(qp, queue::SendOpcode::kWrite, lives, Pieces(lives, 0, kStampBytes))) return false;
+    const PageEpochs epochs = PickTwo();
+    if (!Do(qp, queue::SendOpcode::kWrite, epochs, Pieces(epochs, 0, kStampBytes))) return false;
     for (size_t i = 0; i < 2; ++i) {
-      lives.JudgeStamps(peer_.memory().subspan(i * kStampBytes, kStampBytes), i, lives.now(i));
+      epochs.CheckStamps(peer_.memory().subspan(i * kStampBytes, kStampBytes), i, epochs.now(i));
     }
     return true;
   }
 
   bool Read(adapter::QueuePair& qp) {
-    const Lives lives = PickTwo();
+    const PageEpochs epochs = PickTwo();
     const uint64_t offset = OffsetOf(Part::kOwnReads);
     const uint64_t word = MessageWord(++reads_);
     FillWords(peer_.memory().data(), 2 * kPartBytes, word);
-    if (!Do(qp, queue::SendOpcode::kRead, lives, Pieces(lives, offset, kPartBytes))) return false;
+    if (!Do(qp, queue::SendOpcode::kRead, epochs, Pieces(epochs, offset, kPartBytes))) return false;
     for (size_t i = 0; i < 2; ++i) {
-      EXPECT_TRUE(pages_.Holds(lives.slot(i), offset, kPartBytes, word, lives.before(i)))
-          << "page " << lives.slot(i) << ": what was read is not there";
+      EXPECT_TRUE(pages_.Holds(epochs.slot(i), offset, kPartBytes, word, epochs.before(i)))
+          << "page " << epochs.slot(i) << ": the bytes of the read are missing";
     }
-    Lives::StopIfFailed();
+    PageEpochs::StopIfFailed();
     return true;
   }
 

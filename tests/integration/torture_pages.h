@@ -13,8 +13,7 @@
 
 namespace verbena::torture {
 
-// All pages that are being changed, in the victim's process: anonymous pages and pages of a file,
-// registered with the victim, by slot.
+// All pages that the victim changes, by slot: anonymous pages and pages of a file, all registered.
 //
 // Thread rule: any thread.
 class Pages {

@@ -14,8 +14,8 @@
 
 namespace verbena::torture {
 
-// A peer that reads and writes the victim's pages, executes atomics on them and sends to the
-// victim, and checks what it sees.
+// A peer that reads and writes the victim's pages, executes atomics on them, sends to the victim,
+// and checks all results.
 //
 // Thread rule: one thread.
 class Peer {
@@ -26,7 +26,7 @@ class Peer {
     Part atomics;
   };
 
-  // `pages` if it can read them itself.
+  // `pages` is null in another process, which cannot access them itself.
   Peer(adapter::TestNode& node, Shared& shared, const Parts& parts, const Pages* pages)
       : node_(node),
         shared_(shared),
@@ -53,7 +53,7 @@ class Peer {
   using Status = CompletionStatus;
   using SendOpcode = queue::SendOpcode;
 
-  // The last known value of a word that no other peer writes, and the epoch of its page.
+  // The last known value of a word that only this peer writes, and the epoch of its page.
   struct Counted {
     uint32_t epoch = 0;
     uint64_t next = 0;
@@ -66,61 +66,61 @@ class Peer {
     adapter::Post(node_, qp, wqe, node_.Bytes(0, bytes));
     return MustComplete(node_, node_.cq()).status;
   }
-  bool Succeeds(const Lives& lives, Status status) const {
-    lives.Judge(status, Status::kRemoteAccessError, shared_.remote);
+  bool Succeeds(const PageEpochs& epochs, Status status) const {
+    epochs.CheckResult(status, Status::kRemoteAccessError, shared_.remote);
     return status == Status::kSuccess;
   }
 
   bool Read(adapter::QueuePair& qp, uint64_t slot) {
-    const Lives lives(shared_, {slot});
+    const PageEpochs epochs(shared_, {slot});
     const auto status =
         Do(qp, adapter::MakeSend(SendOpcode::kRead, 1, Remote(slot, 0)), kStampBytes);
-    if (!Succeeds(lives, status)) return false;
-    lives.JudgeStamps(node_.memory().first(kStampBytes), 0, lives.now(0));
+    if (!Succeeds(epochs, status)) return false;
+    epochs.CheckStamps(node_.memory().first(kStampBytes), 0, epochs.now(0));
     return true;
   }
 
   bool Write(adapter::QueuePair& qp, uint64_t slot) {
-    const Lives lives(shared_, {slot});
+    const PageEpochs epochs(shared_, {slot});
     const uint64_t offset = OffsetOf(parts_.writes);
     const uint64_t word = MessageWord(++messages_);
     const RemoteAddress there = Remote(slot, offset);
     FillWords(node_.memory().data(), kPartBytes, word);
     const auto wrote = Do(qp, adapter::MakeSend(SendOpcode::kWrite, 1, there), kPartBytes);
-    if (!Succeeds(lives, wrote)) return false;
+    if (!Succeeds(epochs, wrote)) return false;
     if (pages_ != nullptr) {
-      EXPECT_TRUE(pages_->Holds(slot, offset, kPartBytes, word, lives.before(0)))
+      EXPECT_TRUE(pages_->Holds(slot, offset, kPartBytes, word, epochs.before(0)))
           << "page " << slot << ": a write is lost";
       return true;
     }
     FillWords(node_.memory().data(), kPartBytes, 0);
     const auto read = Do(qp, adapter::MakeSend(SendOpcode::kRead, 1, there), kPartBytes);
-    if (!Succeeds(lives, read)) return false;
-    EXPECT_TRUE(WordAt(node_.memory().data()) == word || !lives.stayed())
+    if (!Succeeds(epochs, read)) return false;
+    EXPECT_TRUE(WordAt(node_.memory().data()) == word || !epochs.unchanged())
         << "page " << slot << ": a write is lost";
     return true;
   }
 
-  // A new page is zero, and a page that was only absent keeps its contents: nothing in between.
+  // The counter is 0 in a new page, and unchanged in a page that was only absent.
   bool FetchAdd(adapter::QueuePair& qp, uint64_t slot) {
-    const Lives lives(shared_, {slot});
+    const PageEpochs epochs(shared_, {slot});
     const queue::Atomic add{.remote = Remote(slot, OffsetOf(parts_.atomics)), .compare_or_add = 1};
     const auto status =
         Do(qp, adapter::MakeSend(SendOpcode::kFetchAndAdd, 1, add), sizeof(uint64_t));
-    if (!Succeeds(lives, status)) return false;
+    if (!Succeeds(epochs, status)) return false;
     Counted& counted = counted_[slot];
     const uint64_t found = WordAt(node_.memory().data());
-    const bool is_same_life = lives.stayed() && counted.epoch == lives.before(0);
-    EXPECT_TRUE(found == counted.next || (found == 0 && !is_same_life))
+    const bool is_same_page = epochs.unchanged() && counted.epoch == epochs.before(0);
+    EXPECT_TRUE(found == counted.next || (found == 0 && !is_same_page))
         << "page " << slot << ": " << found << " where " << counted.next << " was left";
-    Lives::StopIfFailed();
+    PageEpochs::StopIfFailed();
     // If the page may have been replaced meanwhile, its epoch is unknown.
-    constexpr uint32_t kNoLife = 1;
-    counted = {lives.stayed() ? lives.before(0) : kNoLife, found + 1};
+    constexpr uint32_t kUnknownEpoch = 1;
+    counted = {epochs.unchanged() ? epochs.before(0) : kUnknownEpoch, found + 1};
     return true;
   }
 
-  // The victim checks received messages, and that a refusal had a reason.
+  // The victim checks received messages, and that only changed memory was refused.
   bool Send(adapter::QueuePair& qp) {
     FillWords(node_.memory().data(), Receiver::kMessageBytes, MessageWord(++messages_));
     queue::SendWqe wqe = adapter::MakeSend(SendOpcode::kSendWithImmediate, 1);
@@ -130,7 +130,7 @@ class Peer {
     if (status == Status::kSuccess) return true;
     shared_.remote.away.fetch_add(1);
     EXPECT_EQ(status, Status::kRemoteOperationError);
-    Lives::StopIfFailed();
+    PageEpochs::StopIfFailed();
     return false;
   }
 

@@ -15,8 +15,8 @@
 
 namespace verbena::torture {
 
-// The victim's receives on one queue pair after the other: their buffers are in pages that are
-// being changed. A message has its number as immediate data, and contains only its word.
+// The victim's receives, with buffers in pages that are being changed. It serves one queue pair at
+// a time. A message has its number as immediate data, and repeats one word.
 //
 // Thread rule: one thread.
 class Receiver {
@@ -33,8 +33,8 @@ class Receiver {
 
   adapter::Cq& cq() { return cq_; }
 
-  // Receives on `qp` from now on; `headroom` is the header before each message. REQUIRES: the
-  // previous queue pair is destroyed.
+  // Starts to receive on `qp`; `headroom` is the size of the header before each message. REQUIRES:
+  // the previous queue pair is destroyed.
   void Begin(adapter::QueuePair& qp, uint64_t headroom = 0) {
     qp_ = &qp;
     headroom_ = headroom;
@@ -45,18 +45,18 @@ class Receiver {
     constexpr size_t kDepth = 4;
     while (posted_.size() < kDepth) {
       const uint64_t slot = PickFree();
-      posted_.push_back({++ids_, Lives(shared_, {slot})});
+      posted_.push_back({++ids_, PageEpochs(shared_, {slot})});
       PostReceive(victim_, *qp_, ids_, pages_.Bytes(slot, offset_, headroom_ + kMessageBytes));
     }
   }
 
   // The status of the oldest receive, if it completes in time.
-  std::optional<CompletionStatus> Take(Duration patience) {
-    const auto completion = victim_.Wait(&cq_, patience);
+  std::optional<CompletionStatus> Take(Duration timeout) {
+    const auto completion = victim_.Wait(&cq_, timeout);
     if (!completion) return std::nullopt;
     CHECK(!posted_.empty());
-    EXPECT_EQ(completion->id.value(), posted_.front().id) << "in order";
-    Judge(*completion, posted_.front().lives);
+    EXPECT_EQ(completion->id.value(), posted_.front().id) << "receives complete in order";
+    CheckResult(*completion, posted_.front().epochs);
     posted_.pop_front();
     return completion->status;
   }
@@ -64,29 +64,30 @@ class Receiver {
  private:
   struct Posted {
     uint64_t id = 0;
-    Lives lives;
+    PageEpochs epochs;
   };
 
-  // Not a page in which another message is expected.
+  // A page without a pending receive.
   uint64_t PickFree() {
     const auto is_taken = [this](uint64_t slot) {
       return std::ranges::any_of(posted_,
-                                 [slot](const Posted& one) { return one.lives.slot(0) == slot; });
+                                 [slot](const Posted& one) { return one.epochs.slot(0) == slot; });
     };
     uint64_t slot = random_.Below(kAllPages);
     while (is_taken(slot)) slot = random_.Below(kAllPages);
     return slot;
   }
 
-  void Judge(const Completion& completion, const Lives& lives) {
+  void CheckResult(const Completion& completion, const PageEpochs& epochs) {
     if (completion.status == CompletionStatus::kFlushed) return;
-    lives.Judge(completion.status, CompletionStatus::kLocalProtectionError, shared_.receives);
+    epochs.CheckResult(completion.status, CompletionStatus::kLocalProtectionError,
+                       shared_.receives);
     if (completion.status != CompletionStatus::kSuccess) return;
     EXPECT_EQ(completion.byte_count, headroom_ + kMessageBytes);
-    EXPECT_TRUE(pages_.Holds(lives.slot(0), offset_ + headroom_, kMessageBytes,
-                             MessageWord(completion.immediate.value()), lives.before(0)))
-        << "page " << lives.slot(0) << ": a message is not there";
-    Lives::StopIfFailed();
+    EXPECT_TRUE(pages_.Holds(epochs.slot(0), offset_ + headroom_, kMessageBytes,
+                             MessageWord(completion.immediate.value()), epochs.before(0)))
+        << "page " << epochs.slot(0) << ": the bytes of a message are missing";
+    PageEpochs::StopIfFailed();
   }
 
   adapter::TestNode& victim_;

@@ -37,22 +37,22 @@ struct Tally {
   std::atomic<uint64_t> away = 0;
 };
 
-// What the two processes share: the epochs of the pages, and the connections.
+// The memory that the two processes share: the epochs of the pages, and connection state.
 struct Shared {
   const uint16_t base_port = adapter::TestBasePort();
   std::array<Epoch, kAllPages> epochs;
   std::array<std::atomic<uint64_t>, kAllPages> addresses;
   std::array<std::atomic<uint32_t>, kAllPages> keys;
   std::atomic<uint32_t> asked = 0;     // connections that the peer has requested
-  std::atomic<uint32_t> answered = 0;  // and that the victim has made
+  std::atomic<uint32_t> answered = 0;  // connections that the victim has made
   std::atomic<uint32_t> peer_qp = 0;
   std::atomic<uint32_t> victim_qp = 0;
   std::atomic<bool> is_over = false;
   Tally remote;                       // by the two peers: reads, writes, atomics, sends
   Tally receives;                     // of the victim
   Tally own;                          // of the victim as requester
-  Tally unreliable;                   // the same, without a reliable connection
-  std::atomic<uint64_t> arrived = 0;  // unreliable messages, of either side
+  Tally unreliable;                   // of the victim as a sender on UC and UD
+  std::atomic<uint64_t> arrived = 0;  // UC and UD messages, on either side
 };
 
 inline Shared* MakeShared() {
@@ -62,7 +62,7 @@ inline Shared* MakeShared() {
   return new (place) Shared;
 }
 
-// The same for all adapters, so that they find each other.
+// Equal for all adapters, so that they find each other.
 inline adapter::AdapterOptions OptionsOf(const Shared& shared) {
   adapter::AdapterOptions options;
   options.base_port = options.endpoint_base_port = shared.base_port;
@@ -71,10 +71,10 @@ inline adapter::AdapterOptions OptionsOf(const Shared& shared) {
   return options;
 }
 
-// The pages of a request, and their epochs when it began.
-class Lives {
+// The pages of a request, and their epochs at its start.
+class PageEpochs {
  public:
-  Lives(const Shared& shared, std::vector<uint64_t> slots)
+  PageEpochs(const Shared& shared, std::vector<uint64_t> slots)
       : shared_(&shared), slots_(std::move(slots)) {
     for (const uint64_t slot : slots_) before_.push_back(shared.epochs[slot].load());
   }
@@ -82,29 +82,29 @@ class Lives {
   uint64_t slot(size_t i) const { return slots_[i]; }
   uint32_t before(size_t i) const { return before_[i]; }
 
-  // Whether no page has changed since.
-  bool stayed() const {
+  // Whether no page has changed since then.
+  bool unchanged() const {
     for (size_t i = 0; i < slots_.size(); ++i) {
       const uint32_t now = shared_->epochs[slots_[i]].load();
       if (now != before_[i] || now % 2 != 0) return false;
     }
     return true;
   }
-  // Only memory that the program has changed may be refused.
-  void ExpectAway(CompletionStatus status) const {
-    EXPECT_FALSE(stayed()) << "page " << slots_.front() << " was there, but: " << NameOf(status);
+  // Expects that the program has changed the memory: only then a request may fail.
+  void ExpectChanged(CompletionStatus status) const {
+    EXPECT_FALSE(unchanged()) << "page " << slots_.front() << " is mapped, but: " << NameOf(status);
     StopIfFailed();
   }
   // Checks the result of a request. `refusal` is the status for unmapped memory.
-  void Judge(CompletionStatus status, CompletionStatus refusal, Tally& tally) const {
+  void CheckResult(CompletionStatus status, CompletionStatus refusal, Tally& tally) const {
     tally.all.fetch_add(1);
     if (status == CompletionStatus::kSuccess) return;
     tally.away.fetch_add(1);
     EXPECT_EQ(status, refusal);
-    ExpectAway(status);
+    ExpectChanged(status);
   }
-  // Checks what the request saw of the program's part of a page, up to `after`.
-  void JudgeStamps(std::span<const std::byte> seen, size_t i, uint32_t after) const {
+  // Checks the bytes that the request read from the program's part of a page, up to epoch `after`.
+  void CheckStamps(std::span<const std::byte> seen, size_t i, uint32_t after) const {
     for (size_t at = 0; at < seen.size(); at += sizeof(uint64_t)) {
       const uint64_t word = WordAt(seen.data() + at);
       EXPECT_TRUE(MayBeSeen(word, slots_[i], before_[i], after))
@@ -115,7 +115,7 @@ class Lives {
   }
   uint32_t now(size_t i) const { return shared_->epochs[slots_[i]].load(); }
 
-  // At once, so that the cause can be examined.
+  // Stops at once, so that the cause can be examined.
   static void StopIfFailed() {
     if (testing::Test::HasFailure()) std::abort();
   }
@@ -126,7 +126,7 @@ class Lives {
   std::vector<uint32_t> before_;
 };
 
-// 0.5 s, eight times: on a busy machine a process may have to wait that long.
+// 0.5 s with seven retries: on a busy machine a process may wait that long for a processor.
 constexpr adapter::TestLink kLink{.timeout = 17, .mtu = PathMtu::k1024};
 
 inline adapter::QueuePair& MakeQp(adapter::TestNode& node, QpType type, adapter::Cq& send_cq,

@@ -16,8 +16,8 @@
 
 namespace verbena::torture {
 
-// The victim and a peer send each other messages that may be lost, from and to pages that are being
-// changed. Received messages are checked; sends must complete.
+// The victim and a peer exchange messages over UC and UD, from and to pages that are being changed.
+// Messages may be lost; received ones are checked, and sends must complete.
 //
 // Thread rule: one thread.
 class Unreliable {
@@ -44,11 +44,11 @@ class Unreliable {
   using Status = CompletionStatus;
   using QueuePair = adapter::QueuePair;
 
-  // Usually more than a datagram takes within this machine.
-  static constexpr Duration kPatience = Milliseconds(2);
+  // Usually longer than a datagram takes within this machine.
+  static constexpr Duration kTimeout = Milliseconds(2);
   static constexpr uint64_t kGrhBytes = 40;
 
-  // Until a receive of the victim fails, which ends its queue pair. A failed send does not.
+  // Runs until a receive of the victim fails, which ends its queue pair. A failed send does not.
   void Live(QpType type) {
     QueuePair& ours = MakeQp(victim_, type, cq_, receiver_.cq());
     QueuePair& theirs = MakeQp(peer_, type, peer_.cq(), peer_receives_);
@@ -79,23 +79,23 @@ class Unreliable {
     FillWords(peer_.memory().data(), Receiver::kMessageBytes, MessageWord(messages_));
     adapter::Post(peer_, from, wqe, peer_.Bytes(0, Receiver::kMessageBytes));
     EXPECT_EQ(MustComplete(peer_, peer_.cq()).status, Status::kSuccess);
-    const auto status = receiver_.Take(kPatience);
+    const auto status = receiver_.Take(kTimeout);
     if (status == Status::kSuccess) shared_.arrived.fetch_add(1);
     return !status || status == Status::kSuccess;
   }
 
-  // The same.
+  // Whether the victim's queue pair still works.
   bool SendFromVictim(QueuePair& from, QueuePair& to) {
-    const Lives lives(shared_, {random_.Below(kAllPages)});
+    const PageEpochs epochs(shared_, {random_.Below(kAllPages)});
     const queue::SendWqe wqe = MessageTo(to, to_peer_);
     PostPeerReceive(to);
-    adapter::Post(victim_, from, wqe, pages_.Bytes(lives.slot(0), 0, kStampBytes));
+    adapter::Post(victim_, from, wqe, pages_.Bytes(epochs.slot(0), 0, kStampBytes));
     const Status status = MustComplete(victim_, cq_).status;
     if (status == Status::kFlushed) return EndByReceive();
-    lives.Judge(status, Status::kLocalProtectionError, shared_.unreliable);
-    const uint32_t after = lives.now(0);
+    epochs.CheckResult(status, Status::kLocalProtectionError, shared_.unreliable);
+    const uint32_t after = epochs.now(0);
     if (status != Status::kSuccess && !Resumes(from)) return EndByReceive();
-    JudgePeerReceive(lives, after);
+    CheckPeerReceive(epochs, after);
     return true;
   }
 
@@ -104,7 +104,7 @@ class Unreliable {
     auto status = receiver_.Take(Seconds(20));
     while (status == Status::kSuccess) status = receiver_.Take(Seconds(20));
     EXPECT_EQ(status, Status::kLocalProtectionError);
-    Lives::StopIfFailed();
+    PageEpochs::StopIfFailed();
     return false;
   }
 
@@ -114,15 +114,15 @@ class Unreliable {
     adapter::PostReceive(peer_, qp, 1, peer_.Bytes(kPage, headroom_ + kStampBytes));
   }
 
-  void JudgePeerReceive(const Lives& lives, uint32_t after) {
-    const auto completion = peer_.Wait(&peer_receives_, kPatience);
+  void CheckPeerReceive(const PageEpochs& epochs, uint32_t after) {
+    const auto completion = peer_.Wait(&peer_receives_, kTimeout);
     if (!completion) return;
     has_receive_ = false;
     EXPECT_EQ(completion->status, Status::kSuccess);
     shared_.arrived.fetch_add(1);
     // A late message belongs to other pages.
     if (completion->immediate.value() != messages_) return;
-    lives.JudgeStamps(peer_.memory().subspan(kPage + headroom_, kStampBytes), 0, after);
+    epochs.CheckStamps(peer_.memory().subspan(kPage + headroom_, kStampBytes), 0, after);
   }
 
   // IBA 10.3.1.6: a failed send stops the send queue until the program resumes it.

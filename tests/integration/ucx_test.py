@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""UCX, as Debian ships it, on Verbena: nothing but UCX_TLS is set.
+"""Debian's UCX on Verbena, with no other setting than UCX_TLS.
 
 usage: ucx_test.py LIBRARIES PROGRAMS; PROGRAMS is the folder of verbena.
-Exits with 77, which ctest counts as skipped, where there is no ucx_perftest.
+Exits with 77, which ctest counts as skipped, if ucx_perftest is not installed.
 """
 
 import shutil
@@ -36,17 +36,17 @@ def batch(sizes=SIZES) -> str:
 
 
 def wait_listening(port: int, server: Process) -> None:
-    """In the server's network namespace, which can be another one."""
+    """Waits until the server listens, in its own network namespace."""
     end = time.monotonic() + SECONDS_MAX
     while not is_listening(port, server.pid):
         assert time.monotonic() < end and server.wait(0.02) is None, server.output()
 
 
-def must_have_run_all(said: str, lines: str) -> None:
-    """The output must have a line of figures for each test."""
-    ran = {line.split(",")[0] for line in said.splitlines() if line.count(",") == 8}
+def must_have_run_all(output: str, lines: str) -> None:
+    """Checks that the output has a line of figures for each test."""
+    ran = {line.split(",")[0] for line in output.splitlines() if line.count(",") == 8}
     missing = {line.split()[0] for line in lines.splitlines()} - ran
-    assert not missing, f"not {sorted(missing)} in\n{said}"
+    assert not missing, f"not {sorted(missing)} in\n{output}"
 
 
 def perftest(world: Installed, place: networks.Place, transport: str, host: str, lines: str,
@@ -60,22 +60,22 @@ def perftest(world: Installed, place: networks.Place, transport: str, host: str,
     try:
         wait_listening(port, server)
         client = world.bench.start([*command, host], UCX_TLS=transport)
-        said = must_succeed(client, SECONDS_MAX)
+        output = must_succeed(client, SECONDS_MAX)
         must_succeed(server, SECONDS_MAX)
-        assert "ERROR" not in said + server.output(), said + server.output()
-        must_have_run_all(said, lines)
+        assert "ERROR" not in output + server.output(), output + server.output()
+        must_have_run_all(output, lines)
     finally:
         for process in (server, client):
             if process is not None:
                 process.end()
 
 
-def it_is_found(world: Installed) -> None:
+def ucx_finds_the_device(world: Installed) -> None:
     with networks.lone_loopback() as place:
-        said = must_succeed(world.bench.start(place.command(*world.command("ucx_info", "-d"))))
+        output = must_succeed(world.bench.start(place.command(*world.command("ucx_info", "-d"))))
     for transport in ("rc_verbs", "ud_verbs"):
-        block = said.partition(f"Transport: {transport}")[2]
-        assert "Device: verbena0:1" in block[:200], said
+        block = output.partition(f"Transport: {transport}")[2]
+        assert "Device: verbena0:1" in block[:200], output
 
 
 def over_ipv4(world: Installed) -> None:
@@ -94,7 +94,7 @@ def over_ipv6(world: Installed) -> None:
             perftest(world, place, transport, "::1", batch((8, 1 << 20)), "-6")
 
 
-def over_a_network_of_small_packets(world: Installed) -> None:
+def over_a_network_with_a_small_mtu(world: Installed) -> None:
     if not networks.is_root():
         return
     with networks.joined_namespaces(1500) as (there, here):
@@ -111,15 +111,15 @@ def over_a_network_of_small_packets(world: Installed) -> None:
                 server.end()
 
 
-TESTS = (it_is_found, over_ipv4, over_ipv6, over_a_network_of_small_packets)
+TESTS = (ucx_finds_the_device, over_ipv4, over_ipv6, over_a_network_with_a_small_mtu)
 
 
 def main() -> int:
     if shutil.which("ucx_perftest") is None:
-        print("there is no ucx_perftest; it is in ucx-utils")
+        print("ucx_perftest is not installed (package ucx-utils)")
         return SKIPPED
     if not networks.is_root():
-        print("IPv6 and a network: left out, namespaces need root")
+        print("IPv6 and a network: skipped, namespaces need root")
     # Place.command makes programs run as an ordinary user.
     with Installed(Path(sys.argv[1]), Path(sys.argv[2]), ordinary=not networks.is_root()) as world:
         return run_all(TESTS, world)

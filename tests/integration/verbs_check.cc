@@ -1,8 +1,9 @@
 // A program on the plain verbs that checks every byte, because benchmarks do not.
 //
-// usage: verbs_check rc|uc|ud[:BYTES] PORT [HOST]: a server, or with HOST its client; no message is
-// longer than BYTES. Both go through the same steps: one side acts, both synchronize over TCP, and
-// the other side checks its memory, including the bytes around the message.
+// usage: verbs_check rc|uc|ud[:BYTES] PORT [HOST]
+// A server, or with HOST its client; no message is longer than BYTES. Both go through the same
+// steps: one side posts, both synchronize over TCP, and the other side checks its memory, including
+// the bytes around the message.
 
 #include <infiniband/verbs.h>
 #include <netdb.h>
@@ -28,7 +29,7 @@ constexpr size_t kGrh = 40;
 constexpr size_t kGuard = 64;  // bytes around each message that must not change
 constexpr size_t kMost = 16U << 20;
 constexpr size_t kBytes = kMost + 2 * kGuard + 4'096;
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kTimeout = std::chrono::seconds(20);
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "verbs_check: %s\n", what.c_str());
@@ -109,7 +110,7 @@ struct Device {
     mr = ibv_reg_mr(pd, bytes.data(), bytes.size(),
                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                         IBV_ACCESS_REMOTE_ATOMIC);
-    Must(pd != nullptr && cq != nullptr && mr != nullptr, "no resources");
+    Must(pd != nullptr && cq != nullptr && mr != nullptr, "cannot create the objects");
     ibv_qp_init_attr wish{};
     wish.send_cq = wish.recv_cq = cq;
     wish.cap = {.max_send_wr = kDepth,
@@ -167,7 +168,7 @@ struct Device {
     Modify(a, is(IBV_QPT_UD) ? 0 : path | (is(IBV_QPT_RC) ? responder : 0), "to RTR");
     a.qp_state = IBV_QPS_RTS;
     a.sq_psn = mine.psn;
-    a.timeout = 16;  // long, for a peer under valgrind
+    a.timeout = 16;  // 268 ms, for a peer under valgrind
     a.retry_cnt = a.rnr_retry = 7;
     const int retries =
         IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
@@ -194,10 +195,10 @@ struct Device {
     Must(ibv_post_recv(qp, &wr, &refused) == 0, "ibv_post_recv");
   }
   ibv_wc Wait() const {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const auto end = std::chrono::steady_clock::now() + kTimeout;
     ibv_wc wc{};
     while (ibv_poll_cq(cq, 1, &wc) == 0) {
-      Must(std::chrono::steady_clock::now() < end, "nothing completes");
+      Must(std::chrono::steady_clock::now() < end, "no completion before the timeout");
     }
     Must(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
     return wc;
@@ -221,7 +222,7 @@ class Buffer {
   }
   bool Holds(size_t length, size_t seed) const {
     for (size_t i = 0; i < length; ++i) {
-      // Another process can be writing the byte.
+      // volatile: the peer may be writing the byte.
       const volatile std::byte& here = bytes_[kGuard + i];
       if (here != Pattern(i, seed)) return false;
     }
@@ -231,7 +232,7 @@ class Buffer {
     Must(Holds(length, seed), what + ": wrong bytes");
     for (size_t i = 0; i < kGuard; ++i) {
       Must(bytes_[i] == kBlank && bytes_[kGuard + length + i] == kBlank,
-           what + ": bytes beside the message");
+           what + ": bytes around the message have changed");
     }
   }
 
@@ -260,12 +261,13 @@ class Steps {
       (void)device_.Wait();
     } else if (with_immediate) {
       const ibv_wc wc = device_.Wait();
-      Must(wc.imm_data == seed_ && wc.byte_len == length, what + ": immediate data or length");
+      Must(wc.imm_data == seed_ && wc.byte_len == length,
+           what + ": wrong immediate data or length");
     }
     End();
     if (peer_.is_client) return;
-    // The completion on an unreliable connection says only that the message was sent.
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    // On UC a completion means only that the message was sent.
+    const auto end = std::chrono::steady_clock::now() + kTimeout;
     while (!buffer_.Holds(length, seed_) && std::chrono::steady_clock::now() < end) {
       std::this_thread::yield();
     }
@@ -319,8 +321,9 @@ class Steps {
       for (uint64_t i = 0; i < kTimes; ++i) {
         Must(Atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 0) == 3 * i, "fetch and add");
       }
-      Must(Atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 1, 5) == 3 * kTimes, "a swap that is none");
-      Must(Atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 3 * kTimes, 77) == 3 * kTimes, "a swap");
+      Must(Atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 1, 5) == 3 * kTimes, "compare and swap, not equal");
+      Must(Atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 3 * kTimes, 77) == 3 * kTimes,
+           "compare and swap, equal");
     }
     End();
     if (!peer_.is_client) Must(Word(0) == 77 && Word(1) == 0, "atomics: wrong bytes");
@@ -372,8 +375,7 @@ void Run(Device& device, Peer& peer, size_t longest) {
                                              1'025, 4'097, 65'536, 262'145, 1U << 20, kMost};
   for (const size_t size : kSizes) {
     if (size > longest) continue;
-    // A datagram is one packet. A longer message on an unreliable connection can overrun the
-    // sockets.
+    // A datagram has at most one packet. On UC a longer message can overrun the sockets.
     if (device.is(IBV_QPT_UD) && size > 1'024) continue;
     if (device.is(IBV_QPT_UC) && size > 65'536) continue;
     const bool fits_inline = size <= 64;

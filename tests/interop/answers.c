@@ -1,4 +1,4 @@
-// Checks how a requester of another implementation handles two answers of a responder.
+// Checks how a requester of another implementation handles two responses.
 //
 //   answers refused|held [-d DEVICE] -g GID_INDEX [SERVER]
 //
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kPort = 18515, kPage = 4096, kHeldMs = 1200, kPatienceMs = 20000 };
+enum { kPort = 18515, kPage = 4096, kHeldMs = 1200, kTimeoutMs = 20000 };
 
 struct Place {
   uint32_t qp, key;
@@ -45,9 +45,8 @@ static int64_t NowMs(void) {
   return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-// Pages in late: the first access to the page waits until this thread, which owns the userfaultfd,
-// copies the page in.
-static void* BringLate(void* start) {
+// The first access to the page waits until this thread, which owns the userfaultfd, copies it in.
+static void* PageInLate(void* start) {
   const int file = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
   Require(file >= 0, "userfaultfd");
   struct uffdio_api api = {.api = UFFD_API};
@@ -117,11 +116,11 @@ static void ConnectQp(struct ibv_qp* qp, const struct Place* peer, int gid_index
 
 static struct ibv_wc WaitFor(struct ibv_cq* cq) {
   struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
-  for (const int64_t end = NowMs() + kPatienceMs; NowMs() < end;) {
+  for (const int64_t end = NowMs() + kTimeoutMs; NowMs() < end;) {
     if (ibv_poll_cq(cq, 1, &wc) != 0) return wc;
     usleep(1000);
   }
-  fputs("no completion\n", stderr);
+  fputs("no completion before the timeout\n", stderr);
   exit(1);
 }
 
@@ -136,7 +135,7 @@ static struct ibv_context* OpenDevice(const char* name) {
   return NULL;
 }
 
-// The client's request; whether it ended as it must.
+// Posts the client's request; returns whether it ended as expected.
 static int Ask(struct ibv_qp* qp, struct ibv_cq* cq, const struct ibv_mr* mr,
                const struct Place* peer, int is_held) {
   struct ibv_sge sge = {(uintptr_t)mr->addr, 64, mr->lkey};
@@ -168,12 +167,12 @@ int main(int argc, char** argv) {
   const char* const server = optind + 1 < argc ? argv[optind + 1] : NULL;
 
   struct ibv_context* const context = OpenDevice(device);
-  Require(context != NULL, "no such device");
+  Require(context != NULL, "cannot open the device");
   struct ibv_pd* const pd = ibv_alloc_pd(context);
   struct ibv_cq* const cq = ibv_create_cq(context, 16, NULL, NULL, 0);
   char* const memory =
       mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  // Registers before the userfaultfd is set up: an adapter that pins pages would wait for them
+  // Registered before the userfaultfd is set up: an adapter that pins pages would wait for them
   // here.
   struct ibv_mr* const mr =
       ibv_reg_mr(pd, memory, kPage,
@@ -185,7 +184,7 @@ int main(int argc, char** argv) {
   Require(qp != NULL, "queue pair");
   pthread_t owner;
   if (is_held && server == NULL) {
-    pthread_create(&owner, NULL, &BringLate, memory);
+    pthread_create(&owner, NULL, &PageInLate, memory);
     usleep(100000);
   }
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Programs between Verbena here and the kernel's Soft-RoCE in a guest, in both directions.
+"""Runs programs between Verbena on this machine and the kernel's Soft-RoCE in a guest, in both
+directions.
 
 usage: interop.py LAB VERBENA SHARE [--only REGEX] [--write FILE] [--listening SECONDS]
 
-LAB is a command that reaches the guest (`LAB sh COMMAND`) and runs a program in the network that it
-shares with this machine (`LAB host COMMAND`); its device is rxe0. VERBENA is bin/verbena. SHARE is
-the folder here that is /share in the guest, which has this machine's root at /host: answers.c and
-managed.c are compiled into it. Prints a line a case, and with --write a table in Markdown. Exits
-with 1 if a case failed. Not part of `make test`: few machines can start a guest.
+LAB is a command that runs a program in the guest (`LAB sh COMMAND`), and on this machine in the
+network that it shares with the guest (`LAB host COMMAND`). The device of the guest is rxe0. VERBENA
+is bin/verbena. SHARE is a folder of this machine that the guest mounts at /share; the guest mounts
+the root of this machine at /host. answers.c and managed.c are compiled into SHARE. Prints a line
+per case, and with --write a Markdown table. Exits with 1 if a case fails. Not part of `make test`,
+because few machines can start a guest.
 """
 
 import argparse
@@ -19,8 +21,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-PATIENCE = 60  # seconds for a case; long, since the guest can be emulated
-LISTENING = 3.0  # seconds after which a server accepts its client
+TIMEOUT_S = 60  # for a case; long, because the guest can be emulated
+LISTEN_DELAY_S = 3.0  # from the start of a server until it accepts its client
 
 # Programs on libibverbs connect over TCP by the IPv4 addresses, and their RoCE packets use those of
 # the GID indices. Programs on librdmacm connect by the addresses of either version.
@@ -29,9 +31,9 @@ THEIR_ADDRESS = {"ipv4": "10.77.0.2", "ipv6": "fd77::2"}
 OUR_GID = {"ipv4": 0, "ipv6": 2}  # 10.77.0.1, fd77::1
 THEIR_GID = {"ipv4": 1, "ipv6": 2}  # 10.77.0.2, fd77::2
 OUR_PROGRAMS = ("answers", "managed")  # compiled into SHARE
-# The server of perftest stops to listen after its first connection, and listens again for the next
-# one. The kernel rejects a client that is sooner (reason 8), and perftest does not survive that:
-# its second attempt uses what it has freed. A server on Verbena takes the client when it listens.
+# The server of perftest stops listening after its first connection and listens again for the next
+# one. The kernel rejects a client that connects in between (reason 8), and perftest crashes on its
+# second attempt, because it uses freed memory. Verbena delays the request until the server listens.
 PERFTEST_TRIES = 4
 
 
@@ -98,14 +100,14 @@ def perftests(ip: str, we_serve: bool):
 
 
 def answers(ip: str, we_serve: bool):
-    """Our answers.c: how the kernel's adapter handles answers that only Verbena gives."""
+    """answers.c: how the kernel's requester handles responses that only Verbena sends."""
     yield Case("answers", "refused", "-g", ip, we_serve)
     if we_serve:
         yield Case("answers", "held", "-g", ip, we_serve)
 
 
 def managed(ip: str, we_serve: bool):
-    """Connections that librdmacm makes: ours with the kernel's rdma_cm."""
+    """Connections between our librdmacm and the kernel's rdma_cm."""
     yield ManagedCase("rping", "-v -V -C 10", "-s -a {address}", "-c -a {address}", ip, we_serve)
     yield ManagedCase("rping", "-V -C 3 -S 65535", "-s -a {address}", "-c -a {address}", ip,
                       we_serve)
@@ -145,20 +147,20 @@ class Lab:
     def here(self, case: Case | ManagedCase, serves: bool) -> list[str]:
         ours = case.program in OUR_PROGRAMS
         program = str(self.share / case.program) if ours else case.program
-        return [self.lab, "host", "timeout", str(PATIENCE), str(self.verbena), "run", "--strict",
+        return [self.lab, "host", "timeout", str(TIMEOUT_S), str(self.verbena), "run", "--strict",
                 "--", program, *shlex.split(case.words(True, serves))]
 
     def there(self, case: Case | ManagedCase, serves: bool) -> list[str]:
         ours = case.program in OUR_PROGRAMS
         program = f"chroot /host /share/{case.program}" if ours else case.program
-        return [self.lab, "sh", f"timeout {PATIENCE} {program} {case.words(False, serves)}"]
+        return [self.lab, "sh", f"timeout {TIMEOUT_S} {program} {case.words(False, serves)}"]
 
     def run(self, case: Case | ManagedCase) -> tuple[bool, str]:
-        """Whether both ends succeeded, and at which try; if not, the last line of each."""
+        """Whether both ends succeeded, and the attempt if not the first; or their last lines."""
         for attempt in range(1, case.tries() + 1):
             good, why = self.run_once(case)
             if good:
-                return True, "" if attempt == 1 else f"at try {attempt}"
+                return True, "" if attempt == 1 else f"at attempt {attempt}"
         return False, why
 
     def run_once(self, case: Case | ManagedCase) -> tuple[bool, str]:
@@ -171,15 +173,15 @@ class Lab:
             time.sleep(self.listening)
             try:
                 done = subprocess.run(client, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                      text=True, timeout=PATIENCE, check=False)
-                said, _ = waiting.communicate(timeout=PATIENCE)
+                                      text=True, timeout=TIMEOUT_S, check=False)
+                output, _ = waiting.communicate(timeout=TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 waiting.kill()
-                return False, "not done in time"
+                return False, f"timeout after {TIMEOUT_S} s"
         if done.returncode == 0 and waiting.returncode == 0:
             return True, ""
-        return False, " / ".join(text.strip().splitlines()[-1][:100] for text in (done.stdout, said)
-                                 if text.strip())
+        return False, " / ".join(text.strip().splitlines()[-1][:100]
+                                 for text in (done.stdout, output) if text.strip())
 
 
 def table(results) -> str:
@@ -197,9 +199,9 @@ def main() -> int:
     parser.add_argument("lab")
     parser.add_argument("verbena", type=Path)
     parser.add_argument("share", type=Path)
-    parser.add_argument("--only", default="", help="cases whose name this pattern finds")
-    parser.add_argument("--listening", type=float, default=LISTENING, metavar="SECONDS",
-                        help="until a server is there for its client")
+    parser.add_argument("--only", default="", help="only cases whose name matches")
+    parser.add_argument("--listening", type=float, default=LISTEN_DELAY_S, metavar="SECONDS",
+                        help="time between the start of a server and of its client")
     parser.add_argument("--write", type=Path, help="where to write the table")
     arguments = parser.parse_args()
     lab = Lab(arguments.lab, arguments.verbena.resolve(), arguments.share.resolve(),

@@ -1,4 +1,4 @@
-// Checks what the connection managers of two implementations see of each other.
+// Checks connections between the connection managers of two implementations.
 //
 //   managed [-s] accepted|server-ends|rejected|unserved ADDRESS
 //
@@ -8,8 +8,8 @@
 // rejected:    the server rejects with 148 bytes. The client must see them and reason 28.
 // unserved:    the client first connects to a port without a listener, and must see reason 8.
 //
-// With -s the server, which listens on ADDRESS. Uses only C and librdmacm, because it also runs on
-// the kernel's connection manager, in a guest.
+// With -s it is the server, which listens on ADDRESS. Uses only C and librdmacm, because it also
+// runs on the kernel's connection manager, in a guest.
 
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
@@ -20,12 +20,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kPort = 7200, kUnservedPort = 7201, kPatience = 40, kResolveMs = 5000, kMessage = 64 };
+enum { kPort = 7200, kUnservedPort = 7201, kTimeoutS = 40, kResolveMs = 5000, kMessage = 64 };
 enum { kRequestBytes = 56, kAcceptBytes = 196, kRejectBytes = 148 };
 enum { kInvalidServiceId = 8, kConsumerDefined = 28 };  // reasons of a rejection, IBA 12.6.7.2
 
 static struct rdma_event_channel* channel;
-static char message[2][kMessage];  // to receive, to send
+static char message[2][kMessage];  // receive buffer, send buffer
 static struct ibv_mr* region;
 
 static void Require(int good, const char* what) {
@@ -46,7 +46,7 @@ static void RequireData(const struct rdma_cm_event* event, uint8_t size) {
   if (param->private_data_len == size && memcmp(param->private_data, DataOf(size), size) == 0) {
     return;
   }
-  fprintf(stderr, "%s: other private data, %u bytes instead of %u\n", rdma_event_str(event->event),
+  fprintf(stderr, "%s: wrong private data, %u bytes instead of %u\n", rdma_event_str(event->event),
           param->private_data_len, size);
   exit(1);
 }
@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
     fputs("usage: managed [-s] accepted|server-ends|rejected|unserved ADDRESS\n", stderr);
     return 2;
   }
-  alarm(kPatience);
+  alarm(kTimeoutS);
   channel = rdma_create_event_channel();
   Require(channel != NULL, "rdma_create_event_channel");
   (serves ? RunServer : RunClient)(argv[optind + 1], argv[optind]);

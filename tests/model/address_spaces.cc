@@ -8,9 +8,9 @@ namespace verbena::memory::model {
 namespace {
 
 constexpr uint64_t kSmallPage = 4096;
-constexpr uint64_t kPagesMax = uint64_t{1} << 36;  // of any table
+constexpr uint64_t kPagesMax = uint64_t{1} << 36;  // in a table
 
-// Does [start, start + length) run past 2^64? Ending there is allowed.
+// Whether [start, start + length) extends beyond 2^64. It may end there.
 bool RunsOver(uint64_t start, uint64_t length) { return length > 0 && start + length - 1 < start; }
 
 }  // namespace

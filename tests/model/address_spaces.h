@@ -13,7 +13,7 @@
 
 namespace verbena::memory::model {
 
-// What the reference predicts of a call or work request: the reason why it fails, or nothing.
+// The expected result of a call or work request: the error, or nullopt for success.
 template <class E>
 using Verdict = std::optional<E>;
 
@@ -24,12 +24,12 @@ struct Page {
 };
 using Pages = std::map<uint64_t, Page>;  // the present ones, by number
 
-// A set of pages that several regions, a guest or a consumer look at: all that the reference knows
-// of a translation table.
+// The reference's form of a translation table: a set of pages that regions, a guest or a consumer
+// share.
 struct PageSet {
   uint64_t page_count;
   uint64_t page_bytes;
-  GuestKey space;  // whose physical addresses `where` are
+  GuestKey space;  // the address space of the pages' `where`
   std::optional<uint64_t> linear_base;
   Pages pages;
 
@@ -62,7 +62,7 @@ struct ConsumerRecord {
   bool has_pages;
   std::vector<SegmentRecord> segments;
   std::shared_ptr<PageSet> own;  // private page table
-  const Pages* shared;           // the owner's table, read where it lies
+  const Pages* shared;           // the owner's table, read in place
   bool inverted;
 
   const SegmentRecord* FindSegment(uint64_t effective) const;
@@ -76,7 +76,7 @@ struct DomainRecord {
   ConsumerId owner;
 };
 
-// The one inverted table of a run, over `frame_count` frames from `base`.
+// The inverted table of a run, over `frame_count` frames from `base` on.
 struct InvertedRecord {
   struct Frame {
     ConsumerId owner;
@@ -92,7 +92,7 @@ struct InvertedRecord {
   Verdict<MemoryError> Unmap(ConsumerId owner, uint64_t page);
 };
 
-// The address spaces of the reference: guests, consumers, domains, and all sets of pages.
+// The address spaces of the reference: guests, consumers, domains and sets of pages.
 class AddressSpaces {
  public:
   AddressSpaces(const MemoryOptions& options, uint64_t inverted_base, uint64_t inverted_frames)
@@ -115,23 +115,23 @@ class AddressSpaces {
   Verdict<MemoryError> AllocateDomain(ConsumerId owner, std::optional<PdId> made);
   Verdict<MemoryError> DeallocateDomain(PdId pd, bool in_use);
 
-  // Every page of the space that overlaps the bytes is absent now; how many were present?
+  // Makes every page of the space that overlaps the bytes absent. Returns how many were present.
   uint64_t Invalidate(GuestKey space, uint64_t first, uint64_t last);
 
   const GuestRecord* FindGuest(GuestKey key) const;
   const ConsumerRecord* FindConsumer(ConsumerId id) const;
   const DomainRecord* FindDomain(PdId pd) const;
-  // REQUIRES: there is such a domain.
+  // REQUIRES: the domain exists.
   const ConsumerRecord& OwnerOf(PdId pd) const { return *FindConsumer(FindDomain(pd)->owner); }
-  // The present page of a consumer's own table.
+  // The page in a consumer's own table, if it is present.
   std::optional<Page> FindLocal(const ConsumerRecord& consumer, uint64_t page) const;
 
-  // Can there be such a set of pages, and if so, is there room for it?
+  // Checks that such a set of pages is valid, and within the limits.
   Verdict<MemoryError> CheckPageSet(uint64_t page_count, uint64_t page_bytes,
                                     std::optional<uint64_t> linear_base) const;
   std::shared_ptr<PageSet> MakePageSet(uint64_t page_count, uint64_t page_bytes, GuestKey space,
                                        std::optional<uint64_t> linear_base);
-  // A set ends with the last one that uses it.
+  // Removes the sets that no object uses any more.
   void DropUnused();
 
   const std::vector<GuestRecord>& guests() const { return guests_; }

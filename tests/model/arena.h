@@ -10,7 +10,7 @@
 
 namespace verbena::memory::model {
 
-// The machine memory of a run, and a second copy of it that the reference writes byte by byte.
+// The machine memory of a run, and a shadow copy that the reference writes byte by byte.
 class Arena {
  public:
   static constexpr uint64_t kBytes = 1 << 20;

@@ -9,8 +9,8 @@
 
 namespace verbena::memory::model {
 
-// The source of a run's decisions: a seed, or the bytes of a fuzzer's input. The same choices give
-// the same run.
+// The source of a run's decisions: a seed, or the bytes of a fuzzer's input. Equal choices give
+// equal runs.
 class Choices {
  public:
   Choices() = default;

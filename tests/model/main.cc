@@ -59,7 +59,7 @@ std::optional<Arguments> Parse(int argc, char** argv) {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 std::array<volatile uint64_t, 2> g_seed_and_step;
 
-void SayWhere(int /*signal*/) {
+void PrintSeed(int /*signal*/) {
   std::array<char, 160> text{};
   const uint64_t steps = g_seed_and_step[1] + 1;
   const int length = std::snprintf(
@@ -99,6 +99,6 @@ int main(int argc, char** argv) {
     std::fputs(kHelp, stdout);
     return EXIT_SUCCESS;
   }
-  std::signal(SIGABRT, SayWhere);
+  std::signal(SIGABRT, PrintSeed);
   return RunAll(*arguments);
 }

@@ -49,12 +49,12 @@ TEST(ModelCoverageTest, DefaultSeedsReachEveryOutcome) {
   EXPECT_GT(tally.moved(), 1'000'000u);
 }
 
-TEST(ModelTest, TheSameSeedIsTheSameRun) {
+TEST(ModelTest, ASeedAlwaysGivesTheSameRun) {
   EXPECT_EQ(RunSeed(5, 5'000).tally.ToString(), RunSeed(5, 5'000).tally.ToString());
 }
 
-// When a fuzzer's bytes run out, the run ends and its objects are torn down.
-TEST(ModelTest, RunEndsWithItsBytes) {
+// At the end of a fuzzer's input the run ends and its objects are destroyed.
+TEST(ModelTest, ARunEndsWithItsInput) {
   std::vector<uint8_t> bytes(3'000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * i >> 3);
   ByteChoices choices(bytes);

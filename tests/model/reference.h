@@ -14,15 +14,15 @@
 #include "memory/protection/translation.h"
 #include "memory/protection/windows.h"
 #include "model/address_spaces.h"
-#include "model/key_book.h"
+#include "model/key_checker.h"
 
 namespace verbena::memory::model {
 
-// A region, window or task from the view of its owner.
+// A region, window or task.
 struct Entry {
   EntryType type = EntryType::kRegion;
   EntryState state = EntryState::kReserved;
-  Key local, remote;  // the present keys
+  Key local, remote;  // the current keys
   PdId pd;
   uint64_t start = 0, length = 0;
   Access rights;
@@ -30,9 +30,9 @@ struct Entry {
   bool touched = false;
   StreamNumber touched_at;
   bool by_work_request = false;
-  bool was_valid = false;  // with its present keys
+  bool was_valid = false;  // with its current keys
 
-  // Regions and tasks: their pages, or the owner's own tables, or nothing.
+  // The pages of a region or task; null if it uses the owner's tables or has none.
   std::shared_ptr<PageSet> pages;
   bool of_address_space = false;
   uint64_t first_offset = 0;
@@ -40,7 +40,7 @@ struct Entry {
 
   WindowType window_type = WindowType::k1;
   Entry* region = nullptr;  // of a bound window
-  uint64_t offset = 0;      // of the window in it
+  uint64_t offset = 0;      // of a bound window in its region
   QpNumber qp;
 
   uint64_t command = 0;
@@ -48,22 +48,22 @@ struct Entry {
 };
 
 // The expected result of an access; the alternatives are those of Translation.
-struct Landing {
+struct ExpectedReady {
   GuestKey second_stage_key;
   uint32_t attributes = 0;
 };
 struct Outcome {
-  std::variant<Landing, Fault, Refusal> answer;
-  std::vector<uint64_t> bytes;  // of a landing: machine addresses in order
+  std::variant<ExpectedReady, Fault, Refusal> answer;
+  std::vector<uint64_t> bytes;  // if ready: the machine address of each byte
 };
 
-// The rules of the memory core a second time, as simple as possible: a list of entries that is
-// searched from the start, and accesses that are followed byte by byte. It has no slots, trees,
+// The rules of the memory core implemented a second time, as simply as possible: a list of entries
+// that is searched linearly, and accesses that are translated byte by byte. It has no slots, trees,
 // reverse maps or leaves.
 //
-// Each call returns the expected result of the core, and on success is executed here as well. New
-// ids and keys, which the reference cannot know, are taken from the result of the core and checked
-// against the rules; `complaint` says what was wrong with them.
+// Each call returns the expected result of the core and, if that is a success, changes the
+// reference accordingly. New ids and keys, which cannot be predicted, are taken from the result of
+// the core and checked against the rules; `key_error` describes a violation.
 class Reference {
  public:
   Reference(const MemoryOptions& options, uint64_t inverted_base, uint64_t inverted_frames)
@@ -103,7 +103,7 @@ class Reference {
   void StreamAdvanced(QpNumber qp, StreamNumber next_expected);
   void StreamEnded(QpNumber qp);
 
-  // the one door
+  // access
   Outcome Translate(Key key, uint64_t address, uint64_t length, AccessKind access,
                     const Accessor& who) const;
 
@@ -111,10 +111,10 @@ class Reference {
   bool HasWindows(const Entry& region) const;
   const std::vector<std::unique_ptr<Entry>>& entries() const { return entries_; }
   uint64_t remembered_count() const { return remembered_.size(); }
-  const std::string& complaint() const { return keys.complaint(); }
+  const std::string& key_error() const { return keys.error(); }
 
   AddressSpaces spaces;
-  KeyBook keys;
+  KeyChecker keys;
 
  private:
   struct Remembered {
@@ -129,7 +129,7 @@ class Reference {
   Verdict<MemoryError> CheckOwner(const RegionSpec& spec, const Backing& backing) const;
   Verdict<MemoryError> CheckBacking(const RegionSpec& spec, const Backing& backing) const;
   static Backing BackingOf(const Entry& region);
-  // Fills in a region whose spec and backing were found good.
+  // Sets the fields of a region whose spec and backing are valid.
   void Fill(Entry& region, const RegionSpec& spec);
   void Back(Entry& region, const RegionSpec& spec, const Backing& backing);
 
@@ -149,7 +149,7 @@ class Reference {
   std::vector<Remembered> remembered_;
 };
 
-// True when the list is well formed and has exactly the pages that `length` bytes need.
+// True if the list is well formed and has exactly the pages that `length` bytes need.
 bool IsGoodList(const PageListBacking& list, uint64_t length);
 
 }  // namespace verbena::memory::model

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kSmallPage = 4096;
 
-// Follows one access byte by byte. `from` counts from the first byte of the region or task.
+// Translates one access byte by byte. `from` is relative to the first byte of the region or task.
 class Walk {
  public:
   Walk(const AddressSpaces& spaces, const Entry& target, uint64_t from, uint64_t length,
@@ -29,10 +29,10 @@ class Walk {
       const std::optional<uint64_t> machine = guest_ ? ThroughGuest(i, *physical) : physical;
       if (!machine.has_value()) return std::move(outcome_);
       const bool continues = i > 0 && outcome_.bytes.back() + 1 == *machine;
-      if (!continues && ++pieces > SpanList::kCapacity) break;  // the rest is asked for next
+      if (!continues && ++pieces > SpanList::kCapacity) break;  // the caller requests the rest
       outcome_.bytes.push_back(*machine);
     }
-    outcome_.answer = Landing{owner_.guest, guest_ ? guest_->attributes : 0};
+    outcome_.answer = ExpectedReady{owner_.guest, guest_ ? guest_->attributes : 0};
     return std::move(outcome_);
   }
 
@@ -41,7 +41,7 @@ class Walk {
     return page.has_value() && (page->writable || !writes_);
   }
 
-  // The pages that must be fetched: `first` and all up to the last one that is missing, too.
+  // The pages to page in: from `first` to the last one that is also missing.
   template <class Find>
   void SetFault(Stage stage, uint64_t page_bytes, uint64_t first, uint64_t last, Find find) {
     while (last > first && Allows(find(last))) --last;
@@ -75,11 +75,11 @@ class Walk {
     return page_->where + at % bytes;
   }
 
-  // Effective address to virtual by the owner's segments, virtual to physical by its page table.
+  // Effective to virtual address by the owner's segments, virtual to physical by its page table.
   std::optional<uint64_t> ThroughOwner(uint64_t i) {
     const uint64_t address = target_.start + from_ + i;
     uint64_t at = address;
-    uint64_t left = length_ - 1 - i;  // bytes behind this one that are in one piece with it
+    uint64_t left = length_ - 1 - i;  // bytes after this one that are contiguous with it
     if (owner_.has_segments && target_.address_kind == AddressKind::kEffective) {
       if (segment_ == nullptr || segment_->last < address) segment_ = owner_.FindSegment(address);
       if (segment_ == nullptr) return Deny(Refusal::kNoSegment);
@@ -134,17 +134,17 @@ class Walk {
   const bool writes_;
   Outcome outcome_;
 
-  // What the byte before this one was found by.
+  // The segment and pages that translated the previous byte.
   const SegmentRecord* segment_ = nullptr;
   std::optional<Page> page_;
-  uint64_t run_end_ = 0;  // the last byte in one piece of physical memory with this one
+  uint64_t run_end_ = 0;  // the last byte that is physically contiguous with this one
   std::optional<Page> guest_page_;
   uint64_t guest_page_number_ = 0;
 };
 
 }  // namespace
 
-// The documents' checks a to g, in their order.
+// The checks a to g of docs/memory.md, in order.
 Verdict<Refusal> Reference::Authorize(Key key, uint64_t address, uint64_t length, AccessKind access,
                                       const Accessor& who) const {
   const Entry* entry = Find(key.index());
@@ -175,7 +175,7 @@ Verdict<Refusal> Reference::Authorize(Key key, uint64_t address, uint64_t length
   // d
   if (key != (remote || task ? entry->remote : entry->local)) return Refusal::kStaleVariant;
 
-  // e: in numbers that are wide enough for any sum.
+  // e: in 128 bits, which no sum overflows.
   __extension__ using Wide = unsigned __int128;
   const Wide end = Wide{entry->start} + entry->length;
   if (address < entry->start || Wide{address} + length > end) return Refusal::kOutOfRange;
@@ -217,7 +217,7 @@ Verdict<Refusal> Reference::Authorize(Key key, uint64_t address, uint64_t length
 
 Outcome Reference::Translate(Key key, uint64_t address, uint64_t length, AccessKind access,
                              const Accessor& who) const {
-  if (length == 0) return {Landing(), {}};
+  if (length == 0) return {ExpectedReady(), {}};
   if (const auto no = Authorize(key, address, length, access, who)) return {*no, {}};
   const Entry& entry = *Find(key.index());
   const bool is_window = entry.type == EntryType::kWindow;
@@ -226,7 +226,7 @@ Outcome Reference::Translate(Key key, uint64_t address, uint64_t length, AccessK
   const bool writes = access == AccessKind::kLocalWrite || access == AccessKind::kRemoteWrite ||
                       access == AccessKind::kRemoteAtomic || access == AccessKind::kTaskReceive;
   Outcome outcome = Walk(spaces, target, from, length, writes).Run();
-  const bool landed = std::holds_alternative<Landing>(outcome.answer);
+  const bool landed = std::holds_alternative<ExpectedReady>(outcome.answer);
   if (access == AccessKind::kRemoteAtomic && landed && outcome.bytes[0] % 8 != 0) {
     return {Refusal::kMisaligned, {}};
   }

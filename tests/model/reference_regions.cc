@@ -41,7 +41,7 @@ Verdict<MemoryError> Reference::CheckSpec(const RegionSpec& spec) const {
   return std::nullopt;
 }
 
-// May the owner of the domain grant memory of this kind? (Row A2, and who may name what.)
+// Whether the owner of the domain may register such memory (row A2).
 Verdict<MemoryError> Reference::CheckOwner(const RegionSpec& spec, const Backing& backing) const {
   const ConsumerRecord& owner = spaces.OwnerOf(spec.pd);
   const bool by_virtual = spec.address_kind == AddressKind::kVirtual;
@@ -62,7 +62,7 @@ Verdict<MemoryError> Reference::CheckOwner(const RegionSpec& spec, const Backing
     const auto other = FindLive(shared->with, EntryType::kRegion);
     if (!other.has_value()) return other.error();
     if ((*other)->pages == nullptr || (*other)->by_work_request) return MemoryError::kWrongType;
-    // To share one's own region takes what it took to register it.
+    // Sharing a region with itself has the same requirements as registering it.
     if (spaces.OwnerOf((*other)->pd).id == owner.id) return CheckOwner(spec, BackingOf(**other));
   }
   if (!owner.MayUsePhysical()) return MemoryError::kNotPrivileged;
@@ -71,13 +71,13 @@ Verdict<MemoryError> Reference::CheckOwner(const RegionSpec& spec, const Backing
 
 Backing Reference::BackingOf(const Entry& region) {
   if (region.of_address_space && region.length > 0) return AddressSpaceBacking{};
-  if (region.pages == nullptr) return LinearBacking{};  // empty: nothing to be had anywhere
+  if (region.pages == nullptr) return LinearBacking{};  // an empty region
   if (!region.pages->linear_base.has_value()) return PageListBacking{};
   return LinearBacking{PhysicalAddress(*region.pages->linear_base + region.first_offset),
                        PageShift(PageShift::kMin)};
 }
 
-// Is the backing well formed, and is there room for it?
+// Checks that the backing is well formed, and within the limits.
 Verdict<MemoryError> Reference::CheckBacking(const RegionSpec& spec, const Backing& backing) const {
   if (const auto* linear = std::get_if<LinearBacking>(&backing)) {
     if (spec.length == 0) return std::nullopt;
@@ -106,7 +106,7 @@ Verdict<MemoryError> Reference::CheckBacking(const RegionSpec& spec, const Backi
 
 void Reference::Back(Entry& region, const RegionSpec& spec, const Backing& backing) {
   const GuestKey guest = spaces.OwnerOf(spec.pd).guest;
-  // Taken before anything changes: a region may share with itself.
+  // Read before the region changes, because a region may share with itself.
   const auto* shared = std::get_if<SharedBacking>(&backing);
   const Entry other = shared == nullptr ? Entry() : *Find(shared->with.index());
   std::shared_ptr<PageSet> before = std::move(region.pages);

@@ -33,7 +33,7 @@ Result<Entry*, Refusal> Reference::CheckWindow(Key key, const WindowBinding& bin
   return window;
 }
 
-// Row A2: may the region's owner itself touch these bytes, now?
+// Row A2: whether the region's owner may currently access these bytes itself.
 bool Reference::OwnerMay(const Entry& region, uint64_t offset, uint64_t length,
                          Access needed) const {
   const ConsumerRecord& owner = spaces.OwnerOf(region.pd);
@@ -44,7 +44,7 @@ bool Reference::OwnerMay(const Entry& region, uint64_t offset, uint64_t length,
   return owner.MayAccess(base + offset, length, needed);
 }
 
-// The key that its owner chose, or that the table made.
+// Gives the window the variant that its owner chose, or the key that the table made.
 void Reference::Rekey(Entry& window, std::optional<KeyVariant> chosen, Key made) {
   if (!chosen.has_value()) return Renew(window, {made, made});
   window.local = window.remote = Key(window.remote.index(), *chosen);

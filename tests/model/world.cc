@@ -58,9 +58,9 @@ bool World::Step() {
   size_t i = 0;
   while (draw >= kKinds[i].weight) draw -= kKinds[i++].weight;
   (this->*kKinds[i].step)();
-  if (!reference_.complaint().empty()) Differ(reference_.complaint());
+  if (!reference_.key_error().empty()) Differ(reference_.key_error());
   ++steps_;
-  // Often in the first steps, when the state is small and cheap to check; less often later.
+  // Frequent checks while the state is small and cheap to check; less frequent later.
   if (steps_ % (steps_ < 2048 ? 32 : 1024) == 0) CheckState();
   return difference_.empty();
 }
@@ -68,7 +68,8 @@ bool World::Step() {
 void World::CheckState() {
   if (!core_.IsConsistent()) Differ("the core is not consistent");
   if (core_.table.live_count() != reference_.entries().size()) Differ("number of entries");
-  if (core_.table.retired_count() != reference_.keys.resting()) Differ("number of resting keys");
+  if (core_.table.retired_count() != reference_.keys.quarantined())
+    Differ("number of retired keys");
   if (core_.translations.table_count() != reference_.spaces.page_set_count()) {
     Differ("number of translation tables");
   }
@@ -96,8 +97,8 @@ void World::RemoveEntry(const Entry& entry) {
 bool World::TearDown() {
   while (difference_.empty() && !reference_.entries().empty()) {
     const auto& entries = reference_.entries();
-    // A region with bound windows cannot be removed. Without choices the loop would try only the
-    // first entry, forever: so it removes windows first.
+    // A region with bound windows cannot be removed, and exhausted choices always pick the first
+    // entry. Removing windows first guarantees progress.
     const auto window = std::ranges::find(entries, EntryType::kWindow,
                                           [](const auto& entry) { return entry->type; });
     const bool window_first = choices_.exhausted() && window != entries.end();

@@ -16,8 +16,8 @@
 
 namespace verbena::memory::model {
 
-// The memory core and the reference side by side. Each step makes up one operation, executes it on
-// both and compares the results. Populations are small, so that operations often interact.
+// Runs the memory core and the reference in parallel. Each step draws one operation, executes it on
+// both and compares the results. There are few objects, so that operations often interact.
 //
 // The steps are in the world_*.cc files, one family of operations each.
 class World {
@@ -27,9 +27,9 @@ class World {
   // Writes every operation from step `log_from` on to standard error.
   explicit World(Choices& choices, uint64_t log_from = kNoLog);
 
-  // One operation. False when the two differ, which ends the run.
+  // Runs one operation. False if the two differ, which ends the run.
   bool Step();
-  // Takes everything apart in any order; nothing may be left. False when the two differ.
+  // Removes all objects in random order; nothing may be left. False if the two differ.
   bool TearDown();
 
   uint64_t steps() const { return steps_; }
@@ -50,7 +50,7 @@ class World {
     std::array<std::atomic<uint64_t>, kSharedPages> entries{};
     Pages mirror;
   };
-  // Keeps the pages that a PageListBacking shows.
+  // Owns the pages that a PageListBacking refers to.
   struct PageList {
     std::vector<PhysicalAddress> pages;
     PageListBacking backing;
@@ -161,7 +161,7 @@ void World::Expect(const char* what, const Verdict<E>& expected, const Result<T,
   }
 }
 
-// The id that a call returned, if it did.
+// The id that a call returned; nullopt if it failed.
 template <class T, class E>
 std::optional<T> ValueOf(const Result<T, E>& result) {
   return result.has_value() ? std::optional<T>(*result) : std::nullopt;

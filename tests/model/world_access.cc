@@ -6,7 +6,7 @@
 
 namespace verbena::memory::model {
 
-// A byte of the entry, mostly one at which something begins or ends.
+// An offset in the entry, mostly at a boundary.
 uint64_t World::OffsetIn(const Entry& entry) {
   const uint64_t length = entry.length;
   switch (choices_.Below(12)) {
@@ -110,7 +110,7 @@ void World::AccessStep() {
 }
 
 void World::CompareAccess(const Translation& actual, const Outcome& expected) {
-  static constexpr std::array<const char*, 3> kKinds = {"ready", "missing pages", "denied"};
+  static constexpr std::array<const char*, 3> kKinds = {"ready", "missing pages", "refused"};
   if (const Refusal* refusal = AsRefusal(actual)) tally_.Count(*refusal);
   if (const Fault* fault = AsFault(actual)) tally_.Count(fault->stage);
   if (AsReady(actual) != nullptr) tally_.CountReady();
@@ -140,16 +140,16 @@ void World::CompareAccess(const Translation& actual, const Outcome& expected) {
 }
 
 void World::CompareReady(const Ready& ready, const Outcome& expected) {
-  const Landing& wanted = std::get<Landing>(expected.answer);
+  const ExpectedReady& wanted = std::get<ExpectedReady>(expected.answer);
   if (ready.second_stage_key != wanted.second_stage_key || ready.attributes != wanted.attributes) {
-    return Differ("access: another second stage");
+    return Differ("access: wrong second stage");
   }
   if (ready.spans.length() != expected.bytes.size()) return Differ("access: number of bytes");
   size_t at = 0;
   for (const Span span : ready.spans) {
     for (uint64_t i = 0; i < span.length; ++i, ++at) {
       if (span.address.value() + i != expected.bytes[at]) {
-        return Differ("access: byte " + std::to_string(at) + " is elsewhere");
+        return Differ("access: byte " + std::to_string(at) + " has another machine address");
       }
     }
   }
@@ -171,7 +171,7 @@ void World::Move(const Ready& ready, const Outcome& expected, AccessKind access)
   }
   if (CopyOut(buffer_, ready.spans).copied != bytes.size()) return Differ("access: copy out");
   for (size_t i = 0; i < bytes.size(); ++i) {
-    if (buffer_[i] != arena_.Shadow(bytes[i])) return Differ("access: other bytes were read");
+    if (buffer_[i] != arena_.Shadow(bytes[i])) return Differ("access: wrong bytes were read");
   }
 }
 
@@ -183,7 +183,7 @@ void World::MoveAtomic(const Ready& ready, const Outcome& expected) {
   const uint64_t after = !swaps ? before + steps_ : guess == before ? steps_ : before;
   const auto was =
       swaps ? CompareAndSwap(ready.spans, guess, steps_) : FetchAdd(ready.spans, steps_);
-  if (!was.has_value() || *was != before) return Differ("access: atomic saw another value");
+  if (!was.has_value() || *was != before) return Differ("access: atomic returned a wrong value");
   std::memcpy(&arena_.Shadow(expected.bytes[0]), &after, sizeof(after));
   tally_.CountMoved(sizeof(after));
 }

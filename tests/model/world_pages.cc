@@ -80,13 +80,12 @@ void World::UnmapPagesStep() {
          core_.regions.UnmapPages(key, first, count));
 }
 
-// Takes a range of memory away from all consumers.
+// Invalidates a range of memory for all consumers.
 void World::InvalidatePagesStep() {
   const bool of_guest = choices_.Chance(1, 3);
   const GuestKey guest = of_guest ? PickGuest() : kHost;
   uint64_t first = PhysicalPage(guest, kSmallPage) + choices_.OneOf<uint64_t>({0, 0, 1, 4095});
-  // Large regions are mostly unmapped, so this picks a page that is present: others make no
-  // difference.
+  // Picks a present page, because large regions are mostly unmapped.
   if (!of_guest && choices_.Chance(1, 4)) {
     const Entry* entry = PickEntry(EntryType::kRegion);
     if (entry != nullptr && entry->pages != nullptr && !entry->pages->pages.empty()) {

@@ -35,7 +35,7 @@ const Entry* World::PickEntry(std::optional<EntryType> type) {
     const Entry* entry = entries[(start + i) % entries.size()].get();
     if (entry->type == *type) return entry;
   }
-  return entries[start].get();  // the wrong type is a case, too
+  return entries[start].get();  // an entry of another type is a test case, too
 }
 
 Key World::PickKey(const Entry* entry, Origin origin) {

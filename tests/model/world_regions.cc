@@ -50,13 +50,13 @@ World::PageList World::MakePageList(uint64_t length, GuestKey guest, PageShift s
   if (length > 0 && choices_.Chance(1, 2)) {
     list.backing.first_offset = choices_.Below(shift.bytes());
   }
-  // Lists in bulk are neither interesting nor quick.
+  // Long lists are slow and find no more bugs.
   const uint64_t reach = list.backing.first_offset + std::min<uint64_t>(length, 1 << 17);
   uint64_t count = length == 0 ? 0 : (reach - 1) / shift.bytes() + 1;
   if (choices_.Chance(1, 24)) count += choices_.OneOf<uint64_t>({1, uint64_t{0} - (count > 0)});
   uint64_t page = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    // Now and then the next one in memory, so that pieces grow together.
+    // Sometimes the next page in memory, so that spans are merged.
     page =
         i > 0 && choices_.Chance(1, 4) ? page + shift.bytes() : PhysicalPage(guest, shift.bytes());
     list.pages.push_back(PhysicalAddress(page));
@@ -69,7 +69,7 @@ World::PageList World::MakePageList(uint64_t length, GuestKey guest, PageShift s
   return list;
 }
 
-// Memory in one piece; sometimes far more of it than a leaf or a whole level of a table can hold.
+// Contiguous memory; sometimes far more than a leaf or a whole level of a table can hold.
 LinearBacking World::MakeLinear(RegionSpec& spec, const ConsumerRecord* owner) {
   LinearBacking linear;
   linear.page_shift = MakeShift();
@@ -151,7 +151,7 @@ void World::ReregisterStep() {
 }
 
 void World::DeregisterStep() {
-  const Entry* region = nullptr;  // rather one that is good for nothing any more
+  const Entry* region = nullptr;  // preferably an invalidated one
   for (int i = 0; i < 3 && (region == nullptr || region->state == EntryState::kValid); ++i) {
     region = PickEntry(EntryType::kRegion);
   }
@@ -183,7 +183,7 @@ void World::RegisterReservedStep() {
     region = PickEntry(EntryType::kRegion);
   }
   Key key = PickKey(region, Origin::kLocal);
-  // The next life of a key that was in use: its owner picks the variant.
+  // Registers a used key again: its owner picks the variant.
   if (region != nullptr && region->was_valid && !choices_.Chance(1, 8)) {
     const auto variant =
         choices_.Chance(7, 8) ? region->local.variant().value() + 1 : choices_.Below(256);
@@ -207,12 +207,12 @@ void World::RegisterReservedStep() {
   Expect("register reserved",
          reference_.RegisterReserved(key, spec, list.backing, who, ValueOf(made)), made);
   if (made.has_value() && (made->local != key || made->remote != key)) {
-    Differ("register reserved: not the key that was asked for");
+    Differ("register reserved: not the requested key");
   }
 }
 
 void World::SwapStep() {
-  // Rather one that is out or in the middle of something.
+  // Preferably a region that is swapped out or touched.
   const auto is_busy = [](const Entry& entry) {
     return entry.state == EntryState::kSwappedOut || entry.touched;
   };

@@ -101,7 +101,8 @@ void World::DomainStep() {
          core_.domains.Deallocate(pd));
 }
 
-// Otherwise hardly a domain would ever go, and its consumer and guest with it.
+// Removes the objects of a domain. Otherwise domains, and with them consumers and guests, would
+// hardly ever be deallocated.
 void World::EmptyDomain(PdId pd) {
   const auto& entries = reference_.entries();
   for (const bool windows : {true, false}) {
@@ -115,8 +116,8 @@ void World::EmptyDomain(PdId pd) {
 void World::SegmentStep() {
   const ConsumerId id = PickConsumer();
   Segment segment;
-  // Effective addresses of linear regions are those of the arena; the small ones serve regions of
-  // the address space.
+  // Linear regions have effective addresses in the arena; regions of the address space have small
+  // ones.
   const bool small = choices_.Chance(1, 2);
   const uint64_t room = small ? kVirtualPages * kSmallPage : Arena::kBytes;
   const uint64_t start = (small ? 0 : arena_.base()) + choices_.Below(16) * (room / 16);

@@ -7,7 +7,7 @@ namespace verbena::memory::model {
 void World::WindowStep() {
   const bool crowded = reference_.keys.taken() * 8 > options_.key_slots_max * 7;
   if (choices_.Chance(1, 2) && (!crowded || choices_.Chance(1, 6))) {
-    // Where there is something to bind to.
+    // In the domain of a region that it can be bound to.
     const Entry* region = PickEntry(EntryType::kRegion);
     const PdId pd = region == nullptr || choices_.Chance(1, 8) ? PickDomain() : region->pd;
     const auto type = choices_.OneOf({WindowType::k1, WindowType::k2A, WindowType::k2B});
@@ -24,7 +24,7 @@ void World::WindowStep() {
 
 void World::BindStep() {
   const Entry* window = PickEntry(EntryType::kWindow);
-  // A region that will do, if one is met soon.
+  // A region for which the bind can succeed, if the search finds one soon.
   const auto will_do = [&](const Entry& region) {
     return region.pd == window->pd && region.state == EntryState::kValid &&
            region.rights.Has(Access::kWindowBind);
@@ -62,12 +62,12 @@ void World::BindStep() {
        made.has_value() ? made->value() : 0});
   Expect("bind", reference_.Bind(key, binding, who, ValueOf(made)), made);
   if (made.has_value() && !table_chooses && *made != Key(key.index(), *binding.variant)) {
-    Differ("bind: not the variant that was asked for");
+    Differ("bind: not the requested variant");
   }
 }
 
 void World::InvalidateKeyStep() {
-  // Regions by work request and windows of type 2 are the ones that can be.
+  // Only regions registered by work request and windows of type 2 can be invalidated.
   const Entry* entry = nullptr;
   for (int i = 0; i < 4; ++i) {
     entry = PickEntry(choices_.Chance(1, 2) ? EntryType::kWindow : EntryType::kRegion);
@@ -111,7 +111,7 @@ void World::TaskStep() {
   Log("end task: key domain", {key.value(), who.pd.value()});
   Expect("end task", reference_.EndTask(key, who), ended);
   if (ended.has_value() && key.index() == index && *ended != command) {
-    Differ("end task: another command's name");
+    Differ("end task: wrong command");
   }
 }
 
@@ -131,7 +131,7 @@ void World::TouchStep() {
   StreamSegment segment;
   segment.ends_message = choices_.Chance(3, 4);
   const uint64_t draw = choices_.Below(8);
-  const uint32_t ahead = draw < 2   ? UINT32_MAX  // the byte before
+  const uint32_t ahead = draw < 2   ? UINT32_MAX  // one byte behind
                          : draw < 3 ? stream.window
                          : draw < 4 ? static_cast<uint32_t>(choices_.Below(1ull << 32))
                                     : static_cast<uint32_t>(choices_.Below(1200));

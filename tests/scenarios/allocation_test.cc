@@ -1,6 +1,6 @@
-// No allocation on the data path. This program replaces operator new by a counting one, makes a
-// world, and runs everything that a data path does: sends, writes, reads, atomics, windows,
-// registrations, faults, losses, completions, events, failures. None of it may allocate.
+// No allocation on the data path. This program replaces operator new by one that counts, and runs
+// everything that a data path does: sends, writes, reads, atomics, windows, registrations, page
+// faults, losses, completions, events, failures. None of it may allocate.
 
 #include <execinfo.h>
 #include <unistd.h>
@@ -18,14 +18,14 @@
 
 namespace {
 
-// Global, like operator new.
+// Global, because operator new has no object.
 bool is_counting = false;          // NOLINT: see above
 uint64_t allocations_counted = 0;  // NOLINT
-uint64_t allocations_shown = 0;    // NOLINT: of how many the stack is printed
+uint64_t allocations_shown = 0;    // NOLINT: print the stack of this many
 
 void CountAllocation() {
   if (!is_counting) return;
-  // Prints a stack trace, which may allocate.
+  // Printing a stack trace may allocate.
   is_counting = false;
   if (++allocations_counted <= allocations_shown) {
     std::array<void*, 24> frames;
@@ -45,7 +45,7 @@ void* Allocate(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
-// The other forms call these.
+// The default versions of all other forms call these.
 void* operator new(std::size_t size) { return Allocate(size, alignof(std::max_align_t)); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<std::size_t>(alignment));
@@ -70,7 +70,7 @@ uint64_t AllocationsOf(Fn fn, uint64_t shown = 3) {
   return allocations_counted;
 }
 
-TEST(AllocationTest, TheCounterCounts) {
+TEST(AllocationTest, CountsAllocations) {
   struct alignas(64) Line {
     std::byte bytes[64];
   };
@@ -81,15 +81,14 @@ TEST(AllocationTest, TheCounterCounts) {
   EXPECT_EQ(AllocationsOf(allocate, 0), 2u);
 }
 
-struct Weather {
+struct RoundOptions {
   uint32_t loss = 0;         // out of 1000
-  uint32_t duplication = 0;  // likewise
-  bool faults = false;
+  uint32_t duplication = 0;  // out of 1000
+  bool page_faults = false;
   bool registers = false;
 };
 
-// Eight connections between two machines, and programs that post and poll without an allocation of
-// their own.
+// Eight connections between two machines. The code that posts and polls does not allocate.
 class World {
  public:
   static constexpr size_t kConnections = 8;
@@ -102,7 +101,7 @@ class World {
     RcSpec spec;
     spec.config.ack_timeout = Milliseconds(1);
     for (size_t i = 0; i < kConnections; ++i) {
-      // One of them takes its receive requests from a shared queue.
+      // One connection has an SRQ.
       RcSpec spec_b = spec;
       spec_b.shared = i == 0 ? &srq_ : nullptr;
       const auto [a, b] = net_.Connect(node_a_, node_b_, spec, spec_b);
@@ -111,22 +110,22 @@ class World {
       sides_[i].reserved = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
     }
     net_.SetLink([this](const Passing&) {
-      if (random_.Chance(weather_.loss, 1000)) return Fate::Drop();
-      return random_.Chance(weather_.duplication, 1000) ? Fate::Twice(Microseconds(3))
-                                                        : Fate::Pass();
+      if (random_.Chance(options_.loss, 1000)) return LinkAction::Drop();
+      return random_.Chance(options_.duplication, 1000) ? LinkAction::Twice(Microseconds(3))
+                                                        : LinkAction::Pass();
     });
-    // Evicting pages keeps a list, and is not on the data path.
+    // The first eviction allocates a list. Evictions are not on the data path.
     for (RcNode* const node : {&node_a_, &node_b_}) {
       node->Evict(0, kPages);
       node->PageIn(0, kPages);
     }
   }
 
-  // One operation of each kind on every connection, until all have completed.
-  void Round(const Weather& weather) {
-    weather_ = weather;
+  // Posts one operation of each kind on every connection, and runs until all have completed.
+  void Round(const RoundOptions& options) {
+    options_ = options;
     for (Side& side : sides_) {
-      if (weather.faults) {
+      if (options.page_faults) {
         node_a_.Evict(side.page, kPagesEach);
         node_b_.Evict(side.page, kPagesEach);
       }
@@ -134,20 +133,20 @@ class World {
       side.b->receive_cq.Arm(queue::CompletionQueue::Wanted::kSolicited);
       PostData(side);
       PostWindow(side);
-      if (weather.registers) PostRegistration(side);
+      if (options.registers) PostRegistration(side);
     }
-    CHECK(net_.RunToRest());
+    CHECK(net_.RunUntilIdle());
     for (Side& side : sides_) CHECK(Poll(side));
   }
 
-  // A connection ends in error, with requests on both sides that must be flushed.
+  // Puts a connection into error, with requests on both sides that must be flushed.
   void Break(size_t i) {
-    weather_ = {};
+    options_ = {};
     Side& side = sides_[i];
     net_.PostReceive(*side.b, 1, {node_b_.Local(0, 64)});
     net_.Post(*side.a, WriteOf(1, RcNode::Remote(0, Key(1))), {node_a_.Local(0, 64)});
     net_.Post(*side.a, SendOf(2), {node_a_.Local(0, 64)});
-    CHECK(net_.RunToRest());
+    CHECK(net_.RunUntilIdle());
     CHECK(side.a->qp->state() == QpState::kErr && side.b->qp->state() == QpState::kErr);
   }
 
@@ -162,7 +161,7 @@ class World {
   struct Side {
     RcEnd* a = nullptr;
     RcEnd* b = nullptr;
-    uint64_t page = 0;  // its first, on both sides
+    uint64_t page = 0;  // its first page, on both sides
     Key window = {};
     Key reserved = {};
     bool was_registered = false;
@@ -231,7 +230,7 @@ class World {
     Post(side, LocalInvalidateOf(0, side.reserved), {});
   }
 
-  // All that was posted has succeeded.
+  // True if all posted requests have succeeded.
   bool Poll(Side& side) {
     std::array<Completion, 64> completions;
     const size_t sent = side.a->send_cq.Poll(completions).value();
@@ -248,14 +247,14 @@ class World {
   RcNode& node_b_;
   queue::SharedReceiveQueue srq_;
   Random random_{1};
-  Weather weather_;
+  RoundOptions options_;
   std::array<Side, kConnections> sides_;
 };
 
-constexpr Weather kFoul = {.loss = 30, .duplication = 30, .faults = true};
+constexpr RoundOptions kBadLink = {.loss = 30, .duplication = 30, .page_faults = true};
 
-// Nothing has happened in these worlds before counting starts: what the first packet, fault or
-// failure needs must be allocated from the start.
+// Counting starts before the first packet, page fault or failure: all that they need must be
+// allocated when connections are set up.
 
 TEST(AllocationTest, NothingIsAllocatedOnAGoodLink) {
   World world;
@@ -270,16 +269,16 @@ TEST(AllocationTest, NothingIsAllocatedOnAGoodLink) {
 TEST(AllocationTest, NothingIsAllocatedOnABadLink) {
   World world;
   EXPECT_EQ(AllocationsOf([&] {
-              for (int i = 0; i < 100; ++i) world.Round(kFoul);
+              for (int i = 0; i < 100; ++i) world.Round(kBadLink);
             }),
             0u);
   EXPECT_GT(world.faults(), 0u);
   EXPECT_GT(world.net().timeouts(), 0u);
 }
 
-// The records of its pages are made when a key is first used, and reused. The second registration
-// makes one more: the new page is recorded before the old one is released, so that a failure
-// changes nothing.
+// The first registration with a key allocates records of its pages, which later ones reuse. The
+// second allocates one more: a new page is recorded before the old one is released, so that a
+// failure changes nothing.
 TEST(AllocationTest, AnotherRegistrationByWorkRequestAllocatesNothing) {
   World world;
   for (int i = 0; i < 2; ++i) world.Round({.registers = true});
@@ -310,7 +309,7 @@ void Page(paging::ResidentSet& resident_set, std::vector<paging::Action>& action
         for (uint32_t i = 0; i < action.run.count; ++i) {
           const uint32_t granule = action.run.first + i;
           const auto read = paging::ReadOutcome::kGood;
-          // A store that is full now and then.
+          // A swap store that is full now and then.
           const auto write =
               step % 1000 < 10 ? paging::WriteOutcome::kFull : paging::WriteOutcome::kGood;
           if (action.verb == paging::Verb::kRead) resident_set.ReadDone(granule, read, now);
@@ -322,7 +321,7 @@ void Page(paging::ResidentSet& resident_set, std::vector<paging::Action>& action
   }
 }
 
-TEST(AllocationTest, APagerThatHasFoundItsSizeAllocatesNothing) {
+TEST(AllocationTest, AWarmedUpResidentSetAllocatesNothing) {
   paging::ResidentSet resident_set(1024, {.budget = 256});
   std::vector<paging::Action> actions;
   Random random(1);

@@ -22,12 +22,12 @@ class DuplicateAtomicsTest : public PairTest, public testing::WithParamInterface
       if (const auto eth = passing.packet.Get<wire::AtomicAckEth>()) {
         answers_[passing.packet.bth().psn.value()].push_back(eth->original);
       }
-      return Fate::Twice(Nanoseconds(GetParam()));
+      return LinkAction::Twice(Nanoseconds(GetParam()));
     });
   }
 
-  // The original value that each atomic returned, in order. Expects all responses to an atomic to
-  // be the same.
+  // The original value that each atomic returned, in order. Expects that all responses to an atomic
+  // are equal.
   std::vector<uint64_t> Answers() const {
     std::vector<uint64_t> firsts;
     for (const auto& [psn, values] : answers_) {
@@ -46,12 +46,12 @@ class DuplicateAtomicsTest : public PairTest, public testing::WithParamInterface
   std::map<uint32_t, std::vector<uint64_t>> answers_;  // by PSN
 };
 
-TEST_P(DuplicateAtomicsTest, FetchAndAdd) {
+TEST_P(DuplicateAtomicsTest, AFetchAndAddIsExecutedOnce) {
   node_b_.SetWord(0, 0);
   for (uint64_t id = 1; id <= kCount; ++id) {
     net_.Post(a(), FetchAddOf(id, node_b_.Remote(0), id), {node_a_.Local(id * 8, 8)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(a().Sent().size(), kCount);
   EXPECT_EQ(node_b_.WordAt(0), kCount * (kCount + 1) / 2);
   std::vector<uint64_t> partial_sums;
@@ -63,13 +63,13 @@ TEST_P(DuplicateAtomicsTest, FetchAndAdd) {
   EXPECT_TRUE(SomethingWasAnsweredTwice());
 }
 
-TEST_P(DuplicateAtomicsTest, CompareAndSwap) {
-  // Each finds the value of the one before; if executed twice, it would find its own.
+TEST_P(DuplicateAtomicsTest, ACompareAndSwapIsExecutedOnce) {
+  // Each one finds the value of the one before; a second execution would find its own value.
   node_b_.SetWord(0, 0);
   for (uint64_t id = 1; id <= kCount; ++id) {
     net_.Post(a(), CompareSwapOf(id, node_b_.Remote(0), id - 1, id), {node_a_.Local(id * 8, 8)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(a().Sent().size(), kCount);
   EXPECT_EQ(node_b_.WordAt(0), kCount);
   for (uint64_t id = 1; id <= kCount; ++id) EXPECT_EQ(node_a_.WordAt(id * 8), id - 1);
@@ -77,13 +77,13 @@ TEST_P(DuplicateAtomicsTest, CompareAndSwap) {
   EXPECT_TRUE(SomethingWasAnsweredTwice());
 }
 
-TEST_P(DuplicateAtomicsTest, AtomicWriteDoesNotUndoWhatCameAfterIt) {
+TEST_P(DuplicateAtomicsTest, ADuplicateAtomicWriteDoesNotOverwriteLaterOnes) {
   node_b_.SetWord(0, 0);
   node_a_.SetWord(0, 77);
   net_.Post(a(), RequestOf(1, queue::SendOpcode::kAtomicWrite, node_b_.Remote(0)),
             {node_a_.Local(0, 8)});
   net_.Post(a(), FetchAddOf(2, node_b_.Remote(0), 1), {node_a_.Local(8, 8)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2});
   EXPECT_EQ(node_a_.WordAt(8), 77u);
   EXPECT_EQ(node_b_.WordAt(0), 78u);
@@ -94,18 +94,18 @@ INSTANTIATE_TEST_SUITE_P(Apart, DuplicateAtomicsTest,
                          testing::Values(1, 4'000, 11'000, 40'000, 2'000'000));
 
 // The response that the requester waits for is lost five times.
-TEST_F(PairTest, AnAtomicWhoseAnswersAreLostHappensOnce) {
+TEST_F(PairTest, AnAtomicWhoseResponsesAreLostIsExecutedOnce) {
   Connect();
   uint32_t lost = 0;
   net_.SetLink([&](const Passing& passing) {
-    if (passing.is_request() || ++lost > 5) return Fate::Pass();
-    return Fate::Drop();
+    if (passing.is_request() || ++lost > 5) return LinkAction::Pass();
+    return LinkAction::Drop();
   });
   node_b_.SetWord(0, 10);
   for (uint64_t id = 1; id <= 4; ++id) {
     net_.Post(a(), FetchAddOf(id, node_b_.Remote(0), 1), {node_a_.Local(id * 8, 8)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2, 3, 4});
   EXPECT_EQ(node_b_.WordAt(0), 14u);
   for (uint64_t id = 1; id <= 4; ++id) EXPECT_EQ(node_a_.WordAt(id * 8), 9 + id);

@@ -1,5 +1,5 @@
-// Keys that are invalidated while the peer uses them: bytes sent or received before stay, and not
-// one byte more is transferred.
+// Keys that become invalid while the peer uses them: bytes that were transferred before stay, and
+// no byte is transferred afterwards.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +19,7 @@ const char* NameOf(WindowType type) {
   return kNames[static_cast<size_t>(type)];
 }
 
-// ---- A window that ends between two packets of one write.
+// ---- A window that is invalidated between two packets of one write.
 
 class WindowEndsInMidWriteTest : public PairTest, public testing::WithParamInterface<WindowType> {
  protected:
@@ -33,7 +33,7 @@ class WindowEndsInMidWriteTest : public PairTest, public testing::WithParamInter
         refusals_.push_back(*syndrome);
         refused_psn_ = passing.packet.bth().psn;
       }
-      return passing.is_request() && ++requests_ > 1 ? Fate::Hold() : Fate::Pass();
+      return passing.is_request() && ++requests_ > 1 ? LinkAction::Hold() : LinkAction::Pass();
     });
   }
 
@@ -42,13 +42,13 @@ class WindowEndsInMidWriteTest : public PairTest, public testing::WithParamInter
   Psn refused_psn_;
 };
 
-TEST_P(WindowEndsInMidWriteTest, NothingArrivesFromThenOn) {
+TEST_P(WindowEndsInMidWriteTest, LaterPacketsWriteNothing) {
   const Key window = BindWindow(GetParam(), kOffset, kLength, Access::kRemoteWrite);
   const Bytes before = node_b_.Read(kOffset, kLength);
   net_.Post(a(), WriteOf(1, RcNode::Remote(kOffset, window)), {node_a_.Local(0, kLength)});
   net_.RunFor(Microseconds(8));
   ASSERT_EQ(net_.held_packets(), 3u);
-  EXPECT_EQ(node_b_.Read(kOffset, kMtu), node_a_.Read(0, kMtu)) << "the first packet is there";
+  EXPECT_EQ(node_b_.Read(kOffset, kMtu), node_a_.Read(0, kMtu)) << "the first packet is written";
 
   if (GetParam() == WindowType::k1) {
     ASSERT_TRUE(node_b_.core.windows.Bind(window, {}, b().who).has_value());
@@ -58,12 +58,12 @@ TEST_P(WindowEndsInMidWriteTest, NothingArrivesFromThenOn) {
     ExpectSuccess(b().Sent(), {50});
   }
   net_.ReleaseHeld();
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
 
   EXPECT_EQ(node_b_.Read(kOffset, kMtu), node_a_.Read(0, kMtu));
   EXPECT_EQ(node_b_.Read(kOffset + kMtu, kLength - kMtu),
             Bytes(before.begin() + kMtu, before.end()))
-      << "nothing beyond it";
+      << "later packets are not";
   EXPECT_EQ(refusals_, std::vector{wire::Syndrome::Nak(wire::NakCode::kRemoteAccessError)});
   EXPECT_EQ(refused_psn_, RcSpec{}.first_psn + 1);
   EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kRemoteAccessError});
@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Types, WindowEndsInMidWriteTest,
                          testing::Values(WindowType::k1, WindowType::k2A, WindowType::k2B),
                          [](const auto& row) { return std::string(NameOf(row.param)); });
 
-// ---- A read that comes again when its key has ended.
+// ---- A read that is retransmitted after its key became invalid.
 
 enum class End : uint8_t { kInvalidated, kUnbound, kDeregistered, kSwappedOut, kRightsTaken };
 
@@ -128,7 +128,7 @@ class ReadAfterEndTest : public PairTest, public testing::WithParamInterface<End
         ASSERT_TRUE(core.regions.Reregister(key, Spec(Access::kNone), {}).has_value());
         break;
     }
-    // B's program stores its secrets there.
+    // B's program stores new data there, which A must not get.
     node_b_.Fill(kOffset, kLength, 0x5E);
     has_ended_ = true;
   }
@@ -144,18 +144,18 @@ class ReadAfterEndTest : public PairTest, public testing::WithParamInterface<End
 
   memory::RegionKeys region_;
   bool has_ended_ = false;
-  size_t leaked_ = 0;  // bytes of B's memory sent since
+  size_t leaked_ = 0;  // bytes of B's memory that were sent afterwards
 };
 
-// The response waited for its pages, and the key was invalidated meanwhile.
-TEST_P(ReadAfterEndTest, AReadThatWasNotAnsweredYetIsRefused) {
+// The key becomes invalid while the response waits for pages.
+TEST_P(ReadAfterEndTest, AReadThatIsNotAnsweredYetIsRefused) {
   std::optional<wire::Syndrome> refusal;
   net_.SetLink([&](const Passing& passing) {
     CountPayloadAfterEnd(passing);
     if (const auto syndrome = SyndromeOf(passing)) refusal = syndrome;
-    return Fate::Pass();
+    return LinkAction::Pass();
   });
-  net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageFate::Hold(); });
+  net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageAction::Hold(); });
   const Key key = MakeKey();
   node_b_.Evict(kOffset / kPage);
   const Bytes before = node_a_.Read(0, kLength);
@@ -164,7 +164,7 @@ TEST_P(ReadAfterEndTest, AReadThatWasNotAnsweredYetIsRefused) {
   ASSERT_EQ(net_.held_requests().size(), 1u);
   EndKey(key);
   net_.AnswerHeld();
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(leaked_, 0u);
   EXPECT_EQ(node_a_.Read(0, kLength), before);
   EXPECT_EQ(refusal, wire::Syndrome::Nak(wire::NakCode::kRemoteAccessError));
@@ -172,8 +172,8 @@ TEST_P(ReadAfterEndTest, AReadThatWasNotAnsweredYetIsRefused) {
   EXPECT_EQ(net_.EventsOf(b()), std::vector{AsyncEventType::kQpAccessError});
 }
 
-// The response, or all of it except its beginning, was lost, and A requests it again. It gets no
-// response, because B cannot distinguish the request from a late copy of one that was answered.
+// The response, or all of it except its beginning, is lost, and A retransmits the request. B sends
+// no response, because the request could be a late duplicate of one that was answered.
 TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
   for (const uint32_t arrive : {0u, 1u}) {
     has_ended_ = false;
@@ -182,7 +182,7 @@ TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
     net_.SetLink([&](const Passing& passing) {
       CountPayloadAfterEnd(passing);
       const bool is_answer = passing.Is(Operation::kReadResponse);
-      return is_answer && ++answers > arrive ? Fate::Drop() : Fate::Pass();
+      return is_answer && ++answers > arrive ? LinkAction::Drop() : LinkAction::Pass();
     });
     const Key key = MakeKey();
     const Bytes before = node_a_.Read(0, kLength);
@@ -190,9 +190,9 @@ TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
     net_.Post(a(), ReadOf(1, RcNode::Remote(kOffset, key)), {node_a_.Local(0, kLength)});
     net_.RunFor(Microseconds(50));
     EndKey(key);
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     EXPECT_EQ(leaked_, 0u);
-    EXPECT_EQ(answers, 3u) << "the first time";
+    EXPECT_EQ(answers, 3u) << "to the first request";
     const uint32_t arrived = arrive * kMtu;
     EXPECT_TRUE(std::equal(secret.begin(), secret.begin() + arrived, node_a_.At(0)));
     EXPECT_TRUE(std::equal(before.begin() + arrived, before.end(), node_a_.At(arrived)));
@@ -201,11 +201,12 @@ TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
   }
 }
 
-// A has its response; a copy of its request arrives late. The connection continues.
+// A has its response when a copy of its request arrives late. The connection continues.
 TEST_P(ReadAfterEndTest, ALateDuplicateGetsNoBytes) {
   net_.SetLink([&](const Passing& passing) {
     CountPayloadAfterEnd(passing);
-    return passing.Is(Operation::kReadRequest) ? Fate::Twice(Milliseconds(1)) : Fate::Pass();
+    return passing.Is(Operation::kReadRequest) ? LinkAction::Twice(Milliseconds(1))
+                                               : LinkAction::Pass();
   });
   const Key key = MakeKey();
   net_.Post(a(), ReadOf(1, RcNode::Remote(kOffset, key)), {node_a_.Local(0, kLength)});
@@ -213,11 +214,11 @@ TEST_P(ReadAfterEndTest, ALateDuplicateGetsNoBytes) {
   net_.RunFor(Microseconds(50));
   ExpectSuccess(a().Sent(), {1});
   EndKey(key);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(leaked_, 0u);
   EXPECT_EQ(node_a_.Read(0, kLength), answer);
   net_.Post(a(), WriteOf(2, node_b_.Remote(0)), {node_a_.Local(0, 8)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {2});
   EXPECT_EQ(net_.EventsOf(b()), std::vector<AsyncEventType>{});
 }

@@ -12,8 +12,8 @@
 
 namespace verbena::scenario {
 
-// A connection on which a test provokes an error: a row of a table changes the specs, connects, and
-// posts.
+// A connection on which a test provokes an error. A row of the test's table changes the options,
+// connects and posts.
 class ErrorTest : public PairTest {
  public:
   using PairTest::a;
@@ -35,7 +35,7 @@ class ErrorTest : public PairTest {
       if (const auto syndrome = SyndromeOf(passing); syndrome && !syndrome->is_ack()) {
         refusals_.push_back(*syndrome);
       }
-      return mangle_ ? mangle_(passing) : Fate::Pass();
+      return mangle_ ? mangle_(passing) : LinkAction::Pass();
     });
   }
 
@@ -45,7 +45,7 @@ class ErrorTest : public PairTest {
     Begin();
   }
 
-  // The requests of A; from or into its first page.
+  // Posts a request of A with its first page as the buffer.
   void Post(const queue::SendWqe& wqe, uint32_t length = kLength) {
     net_.Post(a(), wqe, {node_a_.Local(0, length)});
   }
@@ -53,7 +53,7 @@ class ErrorTest : public PairTest {
   void Write(const RemoteAddress& to, uint32_t length = kLength) { Post(WriteOf(1, to), length); }
   void Write(Key key) { Write(RcNode::Remote(0, key)); }
   void Read(const RemoteAddress& from) { Post(ReadOf(1, from)); }
-  // The receive request of B that the message is for.
+  // Posts a receive request of B.
   void Receive(uint32_t length = kLength) {
     net_.PostReceive(b(), 11, {node_b_.Local(2 * kPage, length)});
   }
@@ -62,7 +62,7 @@ class ErrorTest : public PairTest {
     Post(SendInvalidateOf(1, key));
   }
 
-  // A region of B over all of its memory but with other rights, or of another domain.
+  // A region of B over all of its memory, with other rights or in another protection domain.
   memory::RegionKeys RegionOf(memory::PdId pd, Access rights) {
     const auto keys = node_b_.Register(
         {.pd = pd, .start = KeyAddress(RcNode::kBase), .length = kPage, .rights = rights}, 0);
@@ -70,11 +70,11 @@ class ErrorTest : public PairTest {
     EXPECT_TRUE(node_b_.core.regions.MapPages(keys->local, 0, 1, {}, true).has_value());
     return *keys;
   }
-  // The same index with another variant.
-  static Key OtherLife(Key key) {
+  // The same key index with another variant.
+  static Key OtherVariant(Key key) {
     return {key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
-  // No entry was ever made there.
+  // A key whose slot has never been used.
   static Key NoKey(const RcNode& node) {
     return {KeyIndex(node.keys.local.index().value() ^ 1), KeyVariant(1)};
   }
@@ -92,10 +92,10 @@ class ErrorTest : public PairTest {
 
   RcSpec spec_a_;
   RcSpec spec_b_;
-  std::function<Fate(const Passing&)> mangle_;
-  uint32_t requests_ = 0;                 // packets that A has sent
-  uint32_t first_requests_ = 0;           // and those that began its first message
-  std::vector<wire::Syndrome> refusals_;  // of either side
+  std::function<LinkAction(const Passing&)> mangle_;
+  uint32_t requests_ = 0;                 // request packets that A has sent
+  uint32_t first_requests_ = 0;           // of these, first packets of its first message
+  std::vector<wire::Syndrome> refusals_;  // NAKs of both sides
 };
 
 }  // namespace verbena::scenario

@@ -1,5 +1,5 @@
-// A thousand queue pairs whose pages are absent on one side, on the other, or on both: each gets
-// its pages and continues independently. No retransmission timer expires.
+// A thousand queue pairs whose pages are absent on one side or on both: each gets its pages and
+// continues independently. No retransmission timer expires.
 
 #include <algorithm>
 #include <cstdint>
@@ -28,10 +28,10 @@ class FaultStormTest : public testing::TestWithParam<Sides> {
  protected:
   static constexpr size_t kConnections = 1000;
   static constexpr uint64_t kPage = RcNode::kPage;
-  // Of each connection, on either side: to read from or into, to write, to send or receive.
+  // Pages of a connection on each side: one for reads, one for writes, one for sends and receives.
   static constexpr uint64_t kPagesEach = 3;
   static constexpr uint32_t kLength = 2500;
-  // One pager on each machine, which serves one request after the other.
+  // The pager of each machine serves one request after the other, this long each.
   static constexpr Duration kFetch = Microseconds(10);
 
   FaultStormTest()
@@ -41,8 +41,8 @@ class FaultStormTest : public testing::TestWithParam<Sides> {
     spec.sends = {.capacity = 4, .sges_max = 1};
     spec.receives = {.capacity = 1, .sges_max = 1};
     spec.completions = 4;
-    // All faults of a storm are served one after the other: the last read must not time out before
-    // its pages arrive.
+    // The pager serves all faults one after the other: the last read must not time out before its
+    // pages are present.
     spec.config.ack_timeout = Milliseconds(200);
     for (size_t i = 0; i < kConnections; ++i) {
       const auto [a, b] = net_.Connect(node_a_, node_b_, spec, spec);
@@ -56,7 +56,7 @@ class FaultStormTest : public testing::TestWithParam<Sides> {
       ++faults_;
       Time& free_at = free_at_[&end.node];
       free_at = std::max(free_at, net_.now()) + kFetch;
-      return PageFate{.after = free_at - net_.now()};
+      return PageAction{.after = free_at - net_.now()};
     });
   }
   static uint64_t PageOf(size_t i, uint64_t page) { return i * kPagesEach + page; }
@@ -81,7 +81,8 @@ class FaultStormTest : public testing::TestWithParam<Sides> {
       ASSERT_EQ(IdsOf(a->Sent()), (std::vector<uint64_t>{1, 2, 3}));
       ASSERT_EQ(IdsOf(b->Received()), (std::vector<uint64_t>{1}));
       ASSERT_TRUE(same(0) && same(1) && same(2)) << "connection " << i;
-      ASSERT_EQ(*node_a_.At(PageOf(i, 0) * kPage), static_cast<std::byte>(i + 100)) << "was read";
+      ASSERT_EQ(*node_a_.At(PageOf(i, 0) * kPage), static_cast<std::byte>(i + 100))
+          << "by the read";
     }
   }
 
@@ -98,13 +99,13 @@ TEST_P(FaultStormTest, NoTimerExpires) {
   if (GetParam().responder) node_b_.Evict(0, kConnections * kPagesEach);
   PostAll();
   const Time start = net_.now();
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(net_.timeouts(), 0u);
-  // Each page is requested once, however many packets wait for it.
+  // Each page is requested once, no matter how many packets wait for it.
   const uint64_t sides = GetParam().requester && GetParam().responder ? 2 : 1;
   EXPECT_EQ(faults_, sides * kConnections * kPagesEach);
-  // Only pages are waited for, and both machines can page in at the same time; an RNR timer that
-  // runs meanwhile adds nothing if an acknowledgement ends it.
+  // The total time is the time of the page-ins: both machines page in at the same time, and an
+  // unsolicited acknowledgement ends the wait for an RNR timer.
   EXPECT_LT(net_.now() - start, kFetch * static_cast<int64_t>(faults_) + Milliseconds(1));
   ExpectAllDone();
 }
@@ -117,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Sides, FaultStormTest, testing::ValuesIn(kAllSides),
 
 struct Damming {
   Sides sides;
-  int64_t posted_after_us;  // the first
+  int64_t posted_after_us;  // after the first read
 };
 
 class DammingTest : public PairTest, public testing::WithParamInterface<Damming> {};
@@ -132,7 +133,7 @@ TEST_P(DammingTest, AReadBehindAFaultingOneDoesNotWaitForATimer) {
   net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, 100)});
   net_.RunFor(Microseconds(GetParam().posted_after_us));
   net_.Post(a(), ReadOf(2, node_b_.Remote(kPage)), {node_a_.Local(kPage, 100)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto completions = a().Sent();
   ExpectSuccess(completions, {1, 2});
   EXPECT_EQ(net_.timeouts(), 0u);
@@ -153,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Posted, DammingTest, testing::ValuesIn(AllDamming()), [
   return NameOf(row.param.sides) + "After" + std::to_string(row.param.posted_after_us);
 });
 
-// ---- "Flood": while pages are being paged in, retransmissions are bounded.
+// ---- "Flood": retransmissions during a page-in are bounded.
 
 class FloodTest : public PairTest {
  protected:
@@ -164,10 +165,10 @@ class FloodTest : public PairTest {
   // Local page faults stop the timer of the requester, so it may be short.
   FloodTest() {
     Begin(kPending / 4);
-    net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageFate::Hold(); });
+    net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageAction::Hold(); });
     net_.SetLink([this](const Passing& passing) {
       ++(passing.is_request() ? requests_ : answers_);
-      return Fate::Pass();
+      return LinkAction::Pass();
     });
   }
 
@@ -178,23 +179,23 @@ class FloodTest : public PairTest {
     Connect(spec, spec);
   }
 
-  // Until the first fault is pending, and then for kPending more; requests_ and answers_ count only
-  // the packets of the wait.
+  // Runs until the first fault is pending, and then for kPending. requests_ and answers_ count only
+  // packets that are sent while the fault is pending.
   void RunIntoFault() {
     net_.RunFor(Microseconds(50));
     ASSERT_EQ(net_.held_requests().size(), 1u);
     requests_ = answers_ = 0;
     net_.RunFor(kPending);
-    ASSERT_EQ(net_.held_requests().size(), 1u) << "asked for once";
+    ASSERT_EQ(net_.held_requests().size(), 1u) << "the pages are requested once";
   }
   void Finish(const std::vector<uint64_t>& ids) {
     net_.SetPager({});
     net_.AnswerHeld();
     const Time start = net_.now();
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     const auto completions = a().Sent();
     ExpectSuccess(completions, ids);
-    EXPECT_LT(WhenOf(completions.back()) - start, Microseconds(500)) << "at once";
+    EXPECT_LT(WhenOf(completions.back()) - start, Microseconds(500)) << "no timer is involved";
     EXPECT_EQ(net_.timeouts(), 0u);
   }
 
@@ -202,7 +203,7 @@ class FloodTest : public PairTest {
   uint32_t answers_ = 0;
 };
 
-TEST_F(FloodTest, NothingIsSentWhileAnAnswerHasNoPlace) {
+TEST_F(FloodTest, NothingIsSentWhileAReadBufferIsAbsent) {
   node_a_.Evict(0, 2);
   for (uint64_t id = 1; id <= 3; ++id) {
     net_.Post(a(), ReadOf(id, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
@@ -212,7 +213,7 @@ TEST_F(FloodTest, NothingIsSentWhileAnAnswerHasNoPlace) {
   EXPECT_EQ(answers_, 0u);
   requests_ = answers_ = 0;
   Finish({1, 2, 3});
-  EXPECT_EQ(requests_, 3u) << "each is asked for again, once";
+  EXPECT_EQ(requests_, 3u) << "each read is retransmitted once";
 }
 
 TEST_F(FloodTest, NothingIsSentWhileTheBytesToSendAreAbsent) {
@@ -225,18 +226,18 @@ TEST_F(FloodTest, NothingIsSentWhileTheBytesToSendAreAbsent) {
 }
 
 TEST_F(FloodTest, NothingIsSentWhileAReadIsHeld) {
-  Begin(4 * kPending);  // the requester gets a notice after half of that
+  Begin(4 * kPending);  // the responder sends a notice after half of that
   node_b_.Evict(0, 2);
   net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
   RunIntoFault();
   EXPECT_EQ(requests_, 0u);
   EXPECT_EQ(answers_, 0u);
   Finish({1});
-  EXPECT_EQ(requests_, 0u) << "the answer comes by itself";
+  EXPECT_EQ(requests_, 0u) << "the response is sent without a retransmission";
 }
 
-// The bound: the outstanding packets once per RNR timer, and one NAK for them.
-TEST_F(FloodTest, AWriteIsRepeatedOncePerRnrTimer) {
+// The bound is one retransmission of the outstanding packets per RNR timer, and one NAK for them.
+TEST_F(FloodTest, AWriteIsRetransmittedOncePerRnrTimer) {
   node_b_.Evict(0, 2);
   net_.Post(a(), WriteOf(1, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
   RunIntoFault();
@@ -244,14 +245,14 @@ TEST_F(FloodTest, AWriteIsRepeatedOncePerRnrTimer) {
   const auto rounds = static_cast<uint32_t>(kPending.nanoseconds() / timer.nanoseconds()) + 1;
   EXPECT_LE(answers_, rounds);
   EXPECT_LE(requests_, rounds * kPackets);
-  EXPECT_GT(answers_, 0u) << "it does try";
+  EXPECT_GT(answers_, 0u) << "A does retransmit";
   requests_ = 0;
   Finish({1});
   // The unsolicited acknowledgement ends the wait; the first packet was held.
   EXPECT_EQ(requests_, kPackets - 1);
 }
 
-// ---- A page that takes longer than a second, and a peer that does not know the marks.
+// ---- A page-in that takes longer than a second, and a peer that does not know Verbena's marks.
 
 class SlowPageTest : public PairTest, public testing::WithParamInterface<int> {
  protected:
@@ -262,12 +263,12 @@ class SlowPageTest : public PairTest, public testing::WithParamInterface<int> {
     spec.config.rnr_retry = static_cast<uint8_t>(GetParam());
     Connect(spec, spec);
     net_.SetPager([](const RcEnd&, const transport::PageRequest&) {
-      return PageFate{.after = Milliseconds(1'200)};
+      return PageAction{.after = Milliseconds(1'200)};
     });
     net_.SetLink([](const Passing& passing) {
-      constexpr size_t kAckRequest = 8;  // the byte of the BTH, with the bit on top
+      constexpr size_t kAckRequest = 8;  // the byte of the BTH with AckReq as its top bit
       if (!passing.is_request()) passing.bytes[kAckRequest] &= std::byte{0x7f};
-      return Fate::Pass();
+      return LinkAction::Pass();
     });
     node_b_.Evict(0, 2);
   }
@@ -275,14 +276,14 @@ class SlowPageTest : public PairTest, public testing::WithParamInterface<int> {
 
 TEST_P(SlowPageTest, AWriteByAForeignPeerExhaustsNoRetries) {
   net_.Post(a(), WriteOf(1, node_b_.Remote(0)), {node_a_.Local(0, 4'096)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1});
   EXPECT_EQ(net_.timeouts(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(RnrRetries, SlowPageTest, testing::Range(2, 8));
 
-// A read whose pages take longer than the peer retries.
+// A read whose page-in takes longer than all retries of the peer.
 class HeldReadTest : public PairTest {
  protected:
   void Begin(Duration peer_timeout, Duration own_timeout, Duration pages_take) {
@@ -292,16 +293,16 @@ class HeldReadTest : public PairTest {
     peer.config.retry_count = own.config.retry_count = 2;
     Connect(peer, own);
     net_.SetPager([pages_take](const RcEnd&, const transport::PageRequest&) {
-      return PageFate{.after = pages_take};
+      return PageAction{.after = pages_take};
     });
     net_.SetLink([this](const Passing& passing) {
       ++(passing.is_request() ? requests_ : answers_);
-      return Fate::Pass();
+      return LinkAction::Pass();
     });
   }
   void ReadAll() {
     net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, 4 * kPage)});
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     ExpectSuccess(a().Sent(), {1});
     EXPECT_EQ(node_a_.Read(0, 4 * kPage), node_b_.Read(0, 4 * kPage));
   }
@@ -316,7 +317,7 @@ TEST_F(HeldReadTest, ThePeerGetsANoticeBeforeItsTimerEnds) {
   ReadAll();
   EXPECT_EQ(net_.timeouts(), 0u);
   EXPECT_EQ(requests_, 1u);
-  EXPECT_LT(answers_, 16u + 40u) << "a notice for each half of the timer";
+  EXPECT_LT(answers_, 16u + 40u) << "one notice per half timeout";
 }
 
 TEST_F(HeldReadTest, ThePeerGetsNoticesInTheMiddleOfAResponse) {
@@ -326,7 +327,7 @@ TEST_F(HeldReadTest, ThePeerGetsNoticesInTheMiddleOfAResponse) {
   EXPECT_EQ(net_.timeouts(), 0u);
 }
 
-// The attributes of the two ends differ: each notice after the first comes in time.
+// The timeouts of the two ends differ: each notice after the first arrives before the timeout.
 TEST_F(HeldReadTest, APeerWhoseTimerIsShorterLosesNoRetries) {
   Begin(Milliseconds(5), Milliseconds(200), Milliseconds(1'200));
   node_b_.Evict(0, 4);
@@ -339,7 +340,7 @@ TEST_F(HeldReadTest, ThePeerGetsNoticesForAMinuteAndThenGivesUp) {
   node_b_.Evict(0, 4);
   const Time start = net_.now();
   net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, 4 * kPage)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto completions = a().Sent();
   EXPECT_EQ(StatusesOf(completions), std::vector{CompletionStatus::kRetryExceeded});
   EXPECT_GT(WhenOf(completions.at(0)) - start, Seconds(60));

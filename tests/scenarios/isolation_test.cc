@@ -11,43 +11,43 @@
 namespace verbena::scenario {
 namespace {
 
-enum class Trouble : uint8_t {
+enum class PageFailure : uint8_t {
   kNone,
-  kOwnPagesNeverCome,       // to send from
-  kOwnPlaceNeverComes,      // for the answer to a read
-  kPeersPagesNeverCome,     // of a write
-  kPeersPagesOfAReadNever,  // of a read
-  kPagesGoAtOnce,           // they arrive, and are absent again when the packet is retransmitted
+  kSendPagesStayAbsent,
+  kReadBufferStaysAbsent,
+  kWriteTargetStaysAbsent,
+  kReadSourceStaysAbsent,
+  kPagesAreEvictedAtOnce,  // present after the page-in, and absent again at the retransmission
 };
 
-std::string NameOf(Trouble trouble) {
-  switch (trouble) {
-    case Trouble::kNone:
+std::string NameOf(PageFailure failure) {
+  switch (failure) {
+    case PageFailure::kNone:
       return "None";
-    case Trouble::kOwnPagesNeverCome:
-      return "OwnPagesNeverCome";
-    case Trouble::kOwnPlaceNeverComes:
-      return "OwnPlaceNeverComes";
-    case Trouble::kPeersPagesNeverCome:
-      return "PeersPagesNeverCome";
-    case Trouble::kPeersPagesOfAReadNever:
-      return "PeersPagesOfAReadNeverCome";
-    case Trouble::kPagesGoAtOnce:
-      return "PagesGoAtOnce";
+    case PageFailure::kSendPagesStayAbsent:
+      return "SendPagesStayAbsent";
+    case PageFailure::kReadBufferStaysAbsent:
+      return "ReadBufferStaysAbsent";
+    case PageFailure::kWriteTargetStaysAbsent:
+      return "WriteTargetStaysAbsent";
+    case PageFailure::kReadSourceStaysAbsent:
+      return "ReadSourceStaysAbsent";
+    case PageFailure::kPagesAreEvictedAtOnce:
+      return "PagesAreEvictedAtOnce";
   }
   return "?";
 }
 
-// When each request of the unaffected queue pair completed.
-using Record = std::vector<std::pair<uint64_t, int64_t>>;  // id, and when it completed
+// The completions of the unaffected queue pair: id, and time in ns.
+using Record = std::vector<std::pair<uint64_t, int64_t>>;
 
 class Isolation {
  public:
   static constexpr uint64_t kPage = RcNode::kPage;
   static constexpr uint64_t kOperations = 200;
 
-  explicit Isolation(Trouble trouble)
-      : trouble_(trouble), node_a_(net_.AddNode(8)), node_b_(net_.AddNode(8)) {
+  explicit Isolation(PageFailure failure)
+      : failure_(failure), node_a_(net_.AddNode(8)), node_b_(net_.AddNode(8)) {
     RcSpec spec;
     spec.config.ack_timeout = Milliseconds(500);
     const auto good = net_.Connect(node_a_, node_b_, spec, spec);
@@ -59,24 +59,24 @@ class Isolation {
     net_.SetPager([this](const RcEnd& end, const transport::PageRequest&) {
       const bool is_bad = &end == bad_a_ || &end == bad_b_;
       faults_ += is_bad ? 1 : 0;
-      const bool never = is_bad && trouble_ != Trouble::kPagesGoAtOnce;
-      return never ? PageFate::Hold() : PageFate{};
+      const bool never = is_bad && failure_ != PageFailure::kPagesAreEvictedAtOnce;
+      return never ? PageAction::Hold() : PageAction{};
     });
     net_.SetLink([this](const Passing& passing) {
       const bool is_bad = &passing.from == bad_a_;
-      if (is_bad && trouble_ == Trouble::kPagesGoAtOnce) node_b_.Evict(kBadPage);
+      if (is_bad && failure_ == PageFailure::kPagesAreEvictedAtOnce) node_b_.Evict(kBadPage);
       bad_packets_ += is_bad ? 1 : 0;
-      return Fate::Pass();
+      return LinkAction::Pass();
     });
   }
 
-  // Runs the unaffected queue pair to its end, next to the faulting one.
+  // Runs all operations of the unaffected queue pair, next to the faulting one.
   Record Run() {
-    BeginTrouble();
+    BeginFailure();
     Record record;
     for (uint64_t id = 1; id <= kOperations; ++id) {
       PostGood(id);
-      // It has faults of its own, which are served.
+      // Its own page faults are served.
       if (id % 10 == 0) node_b_.Evict(kGoodPage);
       if (id % 10 == 5) node_a_.Evict(kGoodPage);
       net_.RunUntil([&] { return good_a_->send_cq.size() > 0; }, Seconds(1));
@@ -100,25 +100,25 @@ class Isolation {
   static constexpr uint64_t kGoodPage = 0;
   static constexpr uint64_t kBadPage = 4;
 
-  void BeginTrouble() {
+  void BeginFailure() {
     const uint64_t at = kBadPage * kPage;
-    switch (trouble_) {
-      case Trouble::kNone:
+    switch (failure_) {
+      case PageFailure::kNone:
         break;
-      case Trouble::kOwnPagesNeverCome:
+      case PageFailure::kSendPagesStayAbsent:
         node_a_.Evict(kBadPage);
         net_.Post(*bad_a_, WriteOf(1, node_b_.Remote(at)), {node_a_.Local(at, kPage)});
         break;
-      case Trouble::kOwnPlaceNeverComes:
+      case PageFailure::kReadBufferStaysAbsent:
         node_a_.Evict(kBadPage);
         net_.Post(*bad_a_, ReadOf(1, node_b_.Remote(at)), {node_a_.Local(at, kPage)});
         break;
-      case Trouble::kPeersPagesNeverCome:
-      case Trouble::kPagesGoAtOnce:
+      case PageFailure::kWriteTargetStaysAbsent:
+      case PageFailure::kPagesAreEvictedAtOnce:
         node_b_.Evict(kBadPage);
         net_.Post(*bad_a_, WriteOf(1, node_b_.Remote(at)), {node_a_.Local(at, kPage)});
         break;
-      case Trouble::kPeersPagesOfAReadNever:
+      case PageFailure::kReadSourceStaysAbsent:
         node_b_.Evict(kBadPage);
         net_.Post(*bad_a_, ReadOf(1, node_b_.Remote(at)), {node_a_.Local(at, kPage)});
         break;
@@ -137,7 +137,7 @@ class Isolation {
     }
   }
 
-  const Trouble trouble_;
+  const PageFailure failure_;
   RcNet net_;
   RcNode& node_a_;
   RcNode& node_b_;
@@ -149,10 +149,10 @@ class Isolation {
   uint64_t bad_packets_ = 0;
 };
 
-class IsolationTest : public testing::TestWithParam<Trouble> {};
+class IsolationTest : public testing::TestWithParam<PageFailure> {};
 
 TEST_P(IsolationTest, TheOtherCompletesAtTheSameTimes) {
-  Isolation alone(Trouble::kNone);
+  Isolation alone(PageFailure::kNone);
   const Record expected = alone.Run();
   ASSERT_EQ(expected.size(), Isolation::kOperations);
   EXPECT_EQ(alone.faults(), 0u);
@@ -160,15 +160,17 @@ TEST_P(IsolationTest, TheOtherCompletesAtTheSameTimes) {
   Isolation beside(GetParam());
   EXPECT_EQ(beside.Run(), expected);
   EXPECT_GT(beside.faults(), 0u);
-  // Pages that are present for a moment are present long enough for the held packet.
-  EXPECT_EQ(beside.bad_one_has_completed(), GetParam() == Trouble::kPagesGoAtOnce);
+  // Even if the pages are evicted at once, the held packet finds them present.
+  EXPECT_EQ(beside.bad_one_has_completed(), GetParam() == PageFailure::kPagesAreEvictedAtOnce);
   EXPECT_EQ(beside.timeouts(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Troubles, IsolationTest,
-                         testing::Values(Trouble::kOwnPagesNeverCome, Trouble::kOwnPlaceNeverComes,
-                                         Trouble::kPeersPagesNeverCome,
-                                         Trouble::kPeersPagesOfAReadNever, Trouble::kPagesGoAtOnce),
+INSTANTIATE_TEST_SUITE_P(PageFailures, IsolationTest,
+                         testing::Values(PageFailure::kSendPagesStayAbsent,
+                                         PageFailure::kReadBufferStaysAbsent,
+                                         PageFailure::kWriteTargetStaysAbsent,
+                                         PageFailure::kReadSourceStaysAbsent,
+                                         PageFailure::kPagesAreEvictedAtOnce),
                          [](const auto& row) { return NameOf(row.param); });
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Binds, registrations and invalidations that the tables refuse. They say why, and the completion
-// is the same for all.
+// Binds, registrations and invalidations that the tables refuse. The refusal names the check; the
+// completion status is the same for all.
 
 #include <cstdint>
 #include <ostream>
@@ -16,7 +16,7 @@ using memory::FailsWith;
 using memory::Refusal;
 using queue::SendOpcode;
 
-// A window of A, bound if need be, and a region to bind it to.
+// A refused bind: a window of A, possibly bound before, and a region to bind it to.
 struct BindRow {
   const char* name;
   Refusal refusal;
@@ -35,7 +35,7 @@ const BindRow kBindRows[] = {
      [](Key& window, memory::WindowBinding&, ErrorTest& t) { window = t.node_a_.keys.remote; }},
     {"OldKeyOfTheWindow", Refusal::kStaleVariant, WindowType::k1,
      [](Key& window, memory::WindowBinding&, ErrorTest&) {
-       window = ErrorTest::OtherLife(window);
+       window = ErrorTest::OtherVariant(window);
      }},
     {"BoundAlready", Refusal::kStillInUse, WindowType::k2A,
      [](Key& window, memory::WindowBinding& binding, ErrorTest& t) {
@@ -81,7 +81,7 @@ const BindRow kBindRows[] = {
      }},
 };
 
-// With work requests whose completion names the check.
+// Checks that the completion of a work request names the refusing check.
 class KeyWorkTest : public ErrorTest {
  protected:
   void ExpectRefused(CompletionStatus status, Refusal refusal) {
@@ -96,7 +96,7 @@ class KeyWorkTest : public ErrorTest {
 
 class BindErrorTest : public KeyWorkTest, public testing::WithParamInterface<BindRow> {};
 
-TEST_P(BindErrorTest, IsABindError) {
+TEST_P(BindErrorTest, CompletesWithABindError) {
   Begin();
   Key window = *node_a_.core.windows.Allocate(node_a_.pd, GetParam().type);
   memory::WindowBinding binding{
@@ -115,7 +115,7 @@ TEST_P(BindErrorTest, IsABindError) {
                                .variant = *binding.variant,
                                .rights = binding.rights};
   net_.Post(a(), RequestOf(1, SendOpcode::kBindWindow, bind), {});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectRefused(CompletionStatus::kWindowBindError, GetParam().refusal);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
   EXPECT_EQ(b().qp->state(), QpState::kRts);
@@ -142,8 +142,8 @@ struct RegisterRow {
   friend void PrintTo(const RegisterRow& row, std::ostream* out) { *out << row.name; }
 };
 
-// The key has had a life.
-void UseUp(RegisterCase& it, ErrorTest& t) {
+// Registers the key, so that it is in use.
+void RegisterOnce(RegisterCase& it, ErrorTest& t) {
   memory::MemoryCore& core = t.node_a_.core;
   ASSERT_TRUE(
       core.regions.RegisterReserved(it.key, it.spec, {.pages = it.pages}, t.a().who).has_value());
@@ -160,15 +160,15 @@ const RegisterRow kRegisterRows[] = {
        const auto other = core.domains.Allocate(*core.consumers.Open({}));
        it.key = core.regions.Reserve(*other, 2, PageShift(12))->local;
      }},
-    {"StillRegistered", Refusal::kStillInUse, &UseUp},
+    {"StillRegistered", Refusal::kStillInUse, &RegisterOnce},
     {"SameVariant", Refusal::kSameVariant,
      [](RegisterCase& it, ErrorTest& t) {
-       UseUp(it, t);
+       RegisterOnce(it, t);
        ASSERT_TRUE(
            t.node_a_.core.Invalidate(it.key, memory::Origin::kLocal, t.a().who).has_value());
      }},
     {"NotTheReservedVariant", Refusal::kStaleVariant,
-     [](RegisterCase& it, ErrorTest&) { it.key = ErrorTest::OtherLife(it.key); }},
+     [](RegisterCase& it, ErrorTest&) { it.key = ErrorTest::OtherVariant(it.key); }},
     {"Wraps", Refusal::kWraps,
      [](RegisterCase& it, ErrorTest&) { it.spec.start = KeyAddress(UINT64_MAX - 10); }},
     {"ZeroBasedElsewhere", Refusal::kOutOfRange,
@@ -188,7 +188,7 @@ const RegisterRow kRegisterRows[] = {
 
 class RegisterErrorTest : public KeyWorkTest, public testing::WithParamInterface<RegisterRow> {};
 
-TEST_P(RegisterErrorTest, IsAnOperationError) {
+TEST_P(RegisterErrorTest, CompletesWithAnOperationError) {
   Begin();
   RegisterCase it{.key = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local,
                   .spec = {.pd = node_a_.pd,
@@ -211,7 +211,7 @@ TEST_P(RegisterErrorTest, IsAnOperationError) {
   std::vector<uint64_t> pages;
   for (const memory::PhysicalAddress page : it.pages) pages.push_back(page.value());
   net_.Post(a(), {.wqe = RequestOf(1, SendOpcode::kRegister, registration), .pages = pages});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectRefused(CompletionStatus::kLocalQpOperationError, GetParam().refusal);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
   EXPECT_EQ(b().qp->state(), QpState::kRts);
@@ -228,7 +228,7 @@ TEST_F(ErrorTest, AnUnsupportedPageSizeIsAnOperationError) {
   for (const uint8_t shift : {uint8_t{11}, uint8_t{29}}) {
     const queue::RegistrationOperand registration{.key = key, .page_shift = shift};
     net_.Post(a(), RequestOf(1, SendOpcode::kRegister, registration), {});
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
     Begin();
   }

@@ -1,5 +1,5 @@
-// The data has arrived and its acknowledgement is lost: the retransmitted request is acknowledged
-// again, and not executed again.
+// The data has arrived but its acknowledgement is lost: the retransmitted request is acknowledged
+// again, but not executed again.
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 namespace verbena::scenario {
 namespace {
 
-// How often in a row the acknowledgement is lost.
+// The parameter is the number of consecutive acknowledgements that are lost.
 class LostLastAckTest : public PairTest, public testing::WithParamInterface<uint32_t> {
  protected:
   LostLastAckTest() {
@@ -16,19 +16,19 @@ class LostLastAckTest : public PairTest, public testing::WithParamInterface<uint
     net_.SetLink([this](const Passing& passing) {
       if (passing.is_request()) {
         ++requests_;
-        return Fate::Pass();
+        return LinkAction::Pass();
       }
       ++answers_;
-      return answers_ <= GetParam() ? Fate::Drop() : Fate::Pass();
+      return answers_ <= GetParam() ? LinkAction::Drop() : LinkAction::Pass();
     });
   }
 
-  // The request was executed once; its response is in flight, or lost.
+  // Runs until the request was executed and its response is in flight or lost.
   void RunUntilExecuted() { net_.RunFor(Microseconds(7)); }
 
-  // Each loss is detected by one timeout, and costs one more request and one more response.
+  // Expects one timeout, one more request and one more response for each loss.
   void ExpectRepeats() {
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     ExpectSuccess(a().Sent(), {1});
     EXPECT_EQ(a().counters().timeouts, GetParam());
     EXPECT_EQ(requests_, GetParam() + 1);
@@ -45,7 +45,7 @@ TEST_P(LostLastAckTest, OfAWriteThatIsNotWrittenAgain) {
   net_.Post(a(), WriteOf(1, node_b_.Remote(0)), {node_a_.Local(kPage, 100)});
   RunUntilExecuted();
   EXPECT_EQ(node_b_.Read(0, 100), node_a_.Read(kPage, 100));
-  // B's program changes its memory: it knows that the bytes have arrived.
+  // B's program has received the bytes and changes its memory.
   node_b_.Fill(0, 100, 0xBB);
   ExpectRepeats();
   EXPECT_EQ(node_b_.Read(0, 100), Bytes(100, std::byte{0xBB}));

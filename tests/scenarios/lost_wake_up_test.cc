@@ -1,5 +1,5 @@
 // Tests the memory orders of the four steps in queue/completion_queue.h. A data race detector
-// cannot check them: all four steps are atomic, whatever their memory order.
+// cannot check them, because all four steps are atomic with any memory order.
 
 #include <sched.h>
 
@@ -57,8 +57,8 @@ void Stagger(uint64_t step) {
   while (left.load(std::memory_order_relaxed) > 0) left.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// One thread pushes a completion while the other arms the queue and polls once more. Records which
-// of the two noticed the other.
+// One thread pushes a completion while the other arms the queue and polls once more. Records
+// whether the push raised an event and whether the poll found the completion.
 struct Encounter {
   CompletionQueue queue{1};
   bool raised_event = false;
@@ -83,7 +83,7 @@ struct Encounter {
   }
 };
 
-// The two threads of a litmus test, which use one queue after the other.
+// The two threads of a litmus test, which run through many queues.
 class LostWakeUpTest : public testing::Test {
  protected:
   static constexpr size_t kQueues = 512;

@@ -1,5 +1,5 @@
-// Sequence numbers have 24 bits and wrap around. Packets across the wrap, and losses there, are
-// handled as anywhere else.
+// PSNs have 24 bits and wrap around. Packets across the wrap, and losses there, are handled as
+// elsewhere.
 
 #include <array>
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace {
 constexpr uint32_t kMtu = 1024;
 constexpr uint32_t kLong = 3 * kMtu + 5;  // four packets
 
-// How many packets the first message has in front of the wrap; and which packet of either direction
-// is lost, 0 for none.
+// The number of packets of the first message before the wrap, and the number of the packet in
+// either direction that is lost (0 for none).
 using Case = std::tuple<uint32_t, uint32_t>;
 
 class PsnWrapTest : public PairTest, public testing::WithParamInterface<Case> {
@@ -32,7 +32,7 @@ class PsnWrapTest : public PairTest, public testing::WithParamInterface<Case> {
     spec.first_psn = Psn(wire::kMax24 + 1 - std::get<0>(GetParam()));
     Connect(spec, spec);
     net_.SetLink([this](const Passing&) {
-      return ++packets_ == std::get<1>(GetParam()) ? Fate::Drop() : Fate::Pass();
+      return ++packets_ == std::get<1>(GetParam()) ? LinkAction::Drop() : LinkAction::Pass();
     });
   }
 
@@ -44,7 +44,7 @@ TEST_P(PsnWrapTest, SendsArriveOnce) {
     net_.PostReceive(b(), id, {node_b_.Local((id + 8) * kPage, kPage)});
     net_.Post(a(), SendOf(id), {node_a_.Local(id * kPage, kLong)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2, 3});
   ExpectSuccess(b().Received(), {1, 2, 3});
   for (uint64_t id = 1; id <= 3; ++id) {
@@ -56,7 +56,7 @@ TEST_P(PsnWrapTest, WritesArrive) {
   for (uint64_t id = 1; id <= 3; ++id) {
     net_.Post(a(), WriteOf(id, node_b_.Remote(id * kPage)), {node_a_.Local(id * kPage, kLong)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2, 3});
   for (uint64_t id = 1; id <= 3; ++id) {
     EXPECT_EQ(node_b_.Read(id * kPage, kLong), node_a_.Read(id * kPage, kLong));
@@ -67,19 +67,19 @@ TEST_P(PsnWrapTest, ReadsAreAnswered) {
   for (uint64_t id = 1; id <= 3; ++id) {
     net_.Post(a(), ReadOf(id, node_b_.Remote(id * kPage)), {node_a_.Local(id * kPage, kLong)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1, 2, 3});
   for (uint64_t id = 1; id <= 3; ++id) {
     EXPECT_EQ(node_a_.Read(id * kPage, kLong), node_b_.Read(id * kPage, kLong));
   }
 }
 
-TEST_P(PsnWrapTest, AtomicsHappenOnce) {
+TEST_P(PsnWrapTest, AtomicsAreExecutedOnce) {
   node_b_.SetWord(0, 100);
   for (uint64_t id = 1; id <= 8; ++id) {
     net_.Post(a(), FetchAddOf(id, node_b_.Remote(0), 1), {node_a_.Local(id * 8, 8)});
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   std::vector<uint64_t> ids(8);
   std::iota(ids.begin(), ids.end(), 1);
   ExpectSuccess(a().Sent(), ids);
@@ -94,14 +94,14 @@ INSTANTIATE_TEST_SUITE_P(Places, PsnWrapTest,
                                   std::to_string(std::get<1>(row.param));
                          });
 
-// A responder counts the messages that it has completed. Nothing resets that number, so a whole
-// circle of messages is delivered here, each an empty write. Under a sanitizer a part of it is
-// enough: the rest is the same, and takes half a minute.
+// The MSN of a responder cannot be set, so this test delivers 2^24 messages, each an empty write,
+// to make it wrap. Sanitizer builds deliver a part of them only, which takes less than half a
+// minute.
 constexpr uint32_t kMessages = VERBENA_DCHECK ? wire::kMax24 / 16 : wire::kMax24;
 
 class MsnWrapTest : public transport::ResponderFixture {};
 
-TEST_F(MsnWrapTest, MessagesAreCountedRoundTheCircle) {
+TEST_F(MsnWrapTest, TheMsnWrapsAroundAfterAllMessages) {
   wire::Bth bth;
   bth.opcode = wire::FindOpcode(wire::Service::kRc, Operation::kWrite)->opcode;
   bth.dest_qp = config_.local_qp;

@@ -1,6 +1,6 @@
-// Everything that ends a send-queue element in error: which status it has, which packets were sent,
-// and the states of the queue pairs. NAKs of the peer are in responder_errors_test.cc; refusals of
-// the tables in key_work_errors_test.cc.
+// All causes of a failed send request on the requester's side: its status, the packets that were
+// sent, and the states of the queue pairs. responder_errors_test.cc has NAKs of the peer,
+// key_work_errors_test.cc refusals of the tables.
 
 #include <sys/mman.h>
 
@@ -22,7 +22,7 @@ struct Row {
   const char* name;
   void (*provoke)(ErrorTest&);
   CompletionStatus status;
-  uint32_t packets;  // how often A sends the first one
+  uint32_t packets;  // how often A sends the first packet
 
   friend void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 };
@@ -31,10 +31,11 @@ void RefusePages(ErrorTest& t) {
   t.Begin();
   t.node_a_.Evict(0);
   t.net_.SetPager(
-      [](const RcEnd&, const transport::PageRequest&) { return PageFate{.available = false}; });
+      [](const RcEnd&, const transport::PageRequest&) { return PageAction{.available = false}; });
 }
 
-// More elements than a packet can have are gathered at once, which touches the pages.
+// A packet has a limited number of segments. With more SGEs the requester copies the bytes at once,
+// which touches the pages.
 void GatherFromMissingMemory(ErrorTest& t) {
   t.Begin();
   t.node_a_.arena.Protect(0, PROT_NONE);
@@ -43,12 +44,12 @@ void GatherFromMissingMemory(ErrorTest& t) {
   t.net_.Post(t.a(), {.wqe = WriteOf(1, t.node_b_.Remote(0)), .sges = pieces});
 }
 
-// Changes what answers a read.
+// Posts a read and lets `change` modify its responses.
 void ReadWithAnswer(ErrorTest& t, uint32_t length, void (*change)(const Passing&)) {
   t.Begin();
   t.mangle_ = [change](const Passing& passing) {
     if (passing.Is(Operation::kReadResponse)) change(passing);
-    return Fate::Pass();
+    return LinkAction::Pass();
   };
   t.Post(ReadOf(1, t.node_b_.Remote(0)), length);
 }
@@ -125,7 +126,7 @@ const Row kRows[] = {
        t.node_a_.arena.Protect(0, PROT_NONE);
        t.Read(t.node_b_.Remote(0));
      },
-     kProtection, transport::kLossesMax + 1},  // its pages are paged in each time, and lost again
+     kProtection, transport::kLossesMax + 1},  // its pages are evicted again after each page-in
     {"InvalidatesNoKey",
      [](ErrorTest& t) {
        t.Begin();
@@ -145,7 +146,7 @@ const Row kRows[] = {
        t.mangle_ = [](const Passing& passing) {
          // The pad count excludes the last three bytes.
          if (passing.Is(Operation::kReadResponse)) passing.bytes[1] |= std::byte{3 << 4};
-         return Fate::Pass();
+         return LinkAction::Pass();
        };
        t.Read(t.node_b_.Remote(0));
      },
@@ -172,7 +173,7 @@ const Row kRows[] = {
          const size_t at = passing.packet.info().offset(wire::Extension::kAeth);
          const auto nak = wire::Syndrome::Nak(wire::NakCode::kInvalidRdRequest);
          if (passing.Is(Operation::kAcknowledge)) passing.bytes[at] = std::byte{nak.byte()};
-         return Fate::Pass();
+         return LinkAction::Pass();
        };
        t.Write(t.node_b_.Remote(0));
      },
@@ -180,14 +181,14 @@ const Row kRows[] = {
     {"NoResponse",
      [](ErrorTest& t) {
        t.Begin([](RcSpec& a, RcSpec&) { a.config.retry_count = 3; });
-       t.mangle_ = [](const Passing&) { return Fate::Drop(); };
+       t.mangle_ = [](const Passing&) { return LinkAction::Drop(); };
        t.Write(t.node_b_.Remote(0));
      },
      CompletionStatus::kRetryExceeded, 4},
     {"NoResponseAndNoRetryIsAllowed",
      [](ErrorTest& t) {
        t.Begin([](RcSpec& a, RcSpec&) { a.config.retry_count = 0; });
-       t.mangle_ = [](const Passing&) { return Fate::Drop(); };
+       t.mangle_ = [](const Passing&) { return LinkAction::Drop(); };
        t.Write(t.node_b_.Remote(0));
      },
      CompletionStatus::kRetryExceeded, 1},
@@ -206,16 +207,16 @@ TEST_P(RequesterErrorTest, EndsAsTheTableSays) {
   row.provoke(*this);
   net_.RunFor(Microseconds(1));
   net_.Post(a(), SendOf(2), {});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
 
   const auto sent = a().Sent();
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[0].status, row.status) << NameOf(sent[0].status);
-  EXPECT_EQ(sent[1].status, CompletionStatus::kFlushed) << "what is behind it";
+  EXPECT_EQ(sent[1].status, CompletionStatus::kFlushed) << "the request behind it";
   EXPECT_EQ(first_requests_, row.packets);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
-  EXPECT_EQ(b().qp->state(), QpState::kRts) << "it hears nothing of it";
-  EXPECT_EQ(net_.EventsOf(a()), std::vector<AsyncEventType>{}) << "the completion tells";
+  EXPECT_EQ(b().qp->state(), QpState::kRts) << "the error is local to A";
+  EXPECT_EQ(net_.EventsOf(a()), std::vector<AsyncEventType>{}) << "the completion reports it";
   EXPECT_EQ(net_.EventsOf(b()), std::vector<AsyncEventType>{});
   ExpectFlushes(a());
 }
@@ -223,12 +224,12 @@ TEST_P(RequesterErrorTest, EndsAsTheTableSays) {
 INSTANTIATE_TEST_SUITE_P(Rows, RequesterErrorTest, testing::ValuesIn(kRows),
                          [](const auto& row) { return std::string(row.param.name); });
 
-// IBA 11.6.3.1: a completion that finds no room puts the queue and the queue pair into error.
+// IBA 11.6.3.1: a CQ overflow puts the CQ and the queue pair into error.
 TEST_F(ErrorTest, AFullSendCompletionQueueEndsTheConnection) {
   Begin([](RcSpec& a, RcSpec&) { a.completions = 1; });
   Write(node_b_.Remote(0));
   Write(node_b_.Remote(0));
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_TRUE(a().send_cq.overflowed());
   EXPECT_EQ(net_.EventsOf(a()), (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
   EXPECT_EQ(a().qp->state(), QpState::kErr);

@@ -1,5 +1,5 @@
-// Everything that makes a responder refuse a request: the response, the statuses of both work
-// requests, the states of the queue pairs, and the event.
+// All causes for which a responder refuses a request: the response, the statuses of both work
+// requests, the states of the queue pairs, and the asynchronous event.
 
 #include <sys/mman.h>
 
@@ -23,14 +23,14 @@ using transport::ResponderError;
 using wire::NakCode;
 using wire::Syndrome;
 
-// ---- The right-hand side of the table.
+// ---- Outcomes in the table.
 
 struct Outcome {
-  std::optional<Syndrome> answer;  // or none
+  std::optional<Syndrome> answer;  // nullopt: no response
   CompletionStatus at_requester;
-  // Of the receive request that the message was for; none if it was for none, or if it stays.
+  // Of the receive request that the message consumes; nullopt if it consumes none.
   std::optional<CompletionStatus> at_receiver;
-  QpState state;  // of both
+  QpState state;  // of both queue pairs
   std::vector<AsyncEventType> events;
 };
 
@@ -45,7 +45,7 @@ const Outcome kAccessError = {Syndrome::Nak(NakCode::kRemoteAccessError),
                               QpState::kErr,
                               {AsyncEventType::kQpAccessError}};
 
-// If there is a receive request, its completion reports the error, and there is no event.
+// The completion of the receive request reports the error, so there is no event.
 Outcome WithReceiveStatus(const Outcome& outcome, CompletionStatus at_receiver) {
   Outcome changed = outcome;
   changed.at_receiver = at_receiver;
@@ -61,7 +61,7 @@ const Outcome kOperationalError = {Syndrome::Nak(NakCode::kRemoteOperationalErro
                                    QpState::kErr,
                                    {}};
 
-// IBA 9.9.3, class J: the receiver's program gets an error, and the peer no response.
+// IBA 9.9.3, class J: the responder's program gets an error, and the requester no response.
 const Outcome kSilence = {std::nullopt,
                           CompletionStatus::kRetryExceeded,
                           CompletionStatus::kWindowBindError,
@@ -77,7 +77,7 @@ struct Row {
   friend void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 };
 
-// ---- Provocations that take more than a line.
+// ---- Functions that provoke errors.
 
 void MakeOpcodeLast(ErrorTest& t) {
   t.Begin();
@@ -86,7 +86,7 @@ void MakeOpcodeLast(ErrorTest& t) {
     const auto* const last =
         wire::FindOpcode(wire::Service::kRc, Operation::kSend, wire::Position::kLast);
     if (passing.is_request()) passing.bytes[0] = std::byte{last->opcode.value()};
-    return Fate::Pass();
+    return LinkAction::Pass();
   };
   t.Send();
 }
@@ -96,7 +96,7 @@ void ReadTwiceWhereOneIsAllowed(ErrorTest& t) {
     a.config.max_rd_atomic = 2;
     b.config.max_dest_rd_atomic = 1;
   });
-  t.node_b_.Evict(0);  // so that the first is not answered yet
+  t.node_b_.Evict(0);  // delays the first response
   t.Read(t.node_b_.Remote(0));
   t.Read(t.node_b_.Remote(0));
 }
@@ -113,7 +113,7 @@ void RefusePages(ErrorTest& t) {
   t.Begin();
   t.node_b_.Evict(0, 4);
   t.net_.SetPager(
-      [](const RcEnd&, const transport::PageRequest&) { return PageFate{.available = false}; });
+      [](const RcEnd&, const transport::PageRequest&) { return PageAction{.available = false}; });
 }
 
 void TakeMemory(ErrorTest& t, uint64_t page) {
@@ -121,7 +121,7 @@ void TakeMemory(ErrorTest& t, uint64_t page) {
   t.node_b_.arena.Protect(page, PROT_NONE);
 }
 
-// B's program does not poll, and its queue holds one completion.
+// The receive CQ of B holds one completion, and B does not poll.
 void OverflowReceiveQueue(ErrorTest& t) {
   t.Begin([](RcSpec&, RcSpec& b) { b.completions = 1; });
   t.Receive();
@@ -130,7 +130,7 @@ void OverflowReceiveQueue(ErrorTest& t) {
   t.Send();
 }
 
-// The queue pair of B is of an owner with segments: one page that it may read, and nothing else.
+// The consumer of B's queue pair has one segment: one page that it may read.
 void WriteToSegment(ErrorTest& t, uint64_t address) {
   memory::MemoryCore& core = t.node_b_.core;
   const auto owner =
@@ -178,7 +178,7 @@ void WriteWithTaskTag(ErrorTest& t) {
 void WriteThroughWindowOfAnother(ErrorTest& t) {
   t.Begin();
   const Key window = t.BindWindow(WindowType::k2A, 0, ErrorTest::kPage, Access::kRemoteWrite);
-  t.Begin();  // a second connection, which has not bound it
+  t.Begin();  // a second connection, whose queue pair has not bound the window
   t.Write(window);
 }
 
@@ -189,7 +189,7 @@ void WriteThroughWindowOnSwappedRegion(ErrorTest& t) {
   t.Write(window);
 }
 
-// A region that was registered by work request, for the peer to invalidate.
+// Registers a region by work request, which the peer may invalidate.
 Key RegisterByRequest(ErrorTest& t, Access rights) {
   memory::Regions& regions = t.node_b_.core.regions;
   const auto reserved = regions.Reserve(t.node_b_.pd, 1, PageShift(12));
@@ -225,7 +225,9 @@ const Row kRows[] = {
     {"SequenceGap", ResponderError::kSequenceGap,
      [](ErrorTest& t) {
        t.Begin();
-       t.mangle_ = [&t](const Passing&) { return t.requests_ == 1 ? Fate::Drop() : Fate::Pass(); };
+       t.mangle_ = [&t](const Passing&) {
+         return t.requests_ == 1 ? LinkAction::Drop() : LinkAction::Pass();
+       };
        t.Write(t.node_b_.Remote(0));
        t.Write(t.node_b_.Remote(0));
      },
@@ -292,7 +294,7 @@ const Row kRows[] = {
      },
      kInvalidRequest},
 
-    // The request is well-formed, and the peer has no right.
+    // The request is well-formed, but the peer has no right to it.
     {"NoPersistence", ResponderError::kNoPersistence,
      [](ErrorTest& t) { FlushWith(t, {.persistence = true}); }, kAccessError},
     {"PagesOfAWriteUnavailable", ResponderError::kPagesUnavailable,
@@ -355,7 +357,7 @@ const Row kRows[] = {
     {"StaleVariant", Refusal::kStaleVariant,
      [](ErrorTest& t) {
        t.Begin();
-       t.Write(ErrorTest::OtherLife(t.node_b_.keys.remote));
+       t.Write(ErrorTest::OtherVariant(t.node_b_.keys.remote));
      },
      kAccessError},
     {"OneByteTooFar", Refusal::kOutOfRange,
@@ -382,7 +384,7 @@ const Row kRows[] = {
      },
      kAccessError},
 
-    // The key that a send invalidates.
+    // A send with invalidate names a key that it must not invalidate.
     {"InvalidatesNoKey",
      {Refusal::kNoSuchKey, RefusedKey::kInvalidated},
      [](ErrorTest& t) {
@@ -409,7 +411,7 @@ const Row kRows[] = {
      &InvalidateRegionWithWindow,
      kSilence},
 
-    // The error is on this side.
+    // The error is on the responder's side.
     {"ReceiveBufferRefused",
      {Refusal::kNoSuchKey, RefusedKey::kOwn},
      [](ErrorTest& t) {
@@ -449,8 +451,8 @@ const Row kRows[] = {
 
 class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<Row> {
  protected:
-  // The refusing check is reported at both ends, as far as it concerns them, and counted on the
-  // side of the memory.
+  // Expects that the completion on the side of the error names the refusing check, and that the
+  // side that owns the memory counts it.
   void ExpectCheckIsNamed(const Completion& sent, const std::vector<Completion>& received) {
     const NakReason reason = GetParam().reason;
     const transport::VendorError check = transport::VendorErrorOf(reason);
@@ -470,27 +472,26 @@ class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<
 TEST_P(ResponderErrorTest, EndsAsTheTableSays) {
   const Row& row = GetParam();
   row.provoke(*this);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
 
   ASSERT_EQ(refusals_.empty(), !row.outcome.answer);
   if (row.outcome.answer) {
     EXPECT_EQ(refusals_.back(), *row.outcome.answer) << ToString(refusals_.back());
   }
   for (size_t i = 0; i + 1 < refusals_.size(); ++i) {
-    ASSERT_EQ(refusals_[i].kind(), Syndrome::Kind::kRnrNak)
-        << "not before its pages were asked for";
+    ASSERT_EQ(refusals_[i].kind(), Syndrome::Kind::kRnrNak) << "the pages are requested first";
     EXPECT_GE(wire::DurationOf(refusals_[i].rnr_timer()), wire::DurationOf(kPagesTimer));
   }
   const auto sent = a().Sent();
   ASSERT_FALSE(sent.empty());
   EXPECT_EQ(sent.back().status, row.outcome.at_requester) << NameOf(sent.back().status);
   for (size_t i = 0; i + 1 < sent.size(); ++i) {
-    EXPECT_EQ(sent[i].status, CompletionStatus::kSuccess) << "those before it";
+    EXPECT_EQ(sent[i].status, CompletionStatus::kSuccess) << "requests before it";
   }
   EXPECT_EQ(a().qp->state(), row.outcome.state);
   EXPECT_EQ(b().qp->state(), row.outcome.state);
   EXPECT_EQ(net_.EventsOf(b()), row.outcome.events);
-  EXPECT_EQ(net_.EventsOf(a()), std::vector<AsyncEventType>{}) << "its completion tells";
+  EXPECT_EQ(net_.EventsOf(a()), std::vector<AsyncEventType>{}) << "its completion reports it";
   EXPECT_EQ(net_.timeouts() > 0, !row.outcome.answer);
 
   const auto& failure = b().qp->responder_failure();
@@ -513,24 +514,24 @@ TEST_P(ResponderErrorTest, EndsAsTheTableSays) {
 INSTANTIATE_TEST_SUITE_P(Rows, ResponderErrorTest, testing::ValuesIn(kRows),
                          [](const auto& row) { return std::string(row.param.name); });
 
-// ---- Is the table complete?
+// ---- Completeness of the table.
 
 struct Exempt {
   NakReason reason;
   const char* why;
 };
 const Exempt kExempt[] = {
-    {ResponderError::kOwnWorkFailed, "not for what the peer does; see registration_test.cc"},
-    {ResponderError::kNoSuchReceiver, "only an extended connection names its receiver in a packet"},
-    {Refusal::kNotBindable, "only a bind asks; see key_work_errors_test.cc"},
-    {Refusal::kNotInvalidable, "only an invalidate; see InvalidatesOrdinaryRegion"},
-    {Refusal::kStillInUse, "likewise; see InvalidatesRegionWithWindow"},
-    {Refusal::kWrongCommand, "only messages of iSCSI name a task"},
-    {Refusal::kSameVariant, "only a bind or a registration; see key_work_errors_test.cc"},
-    {Refusal::kTooManyPages, "only a registration; see key_work_errors_test.cc"},
-    {Refusal::kBadPageList, "likewise"},
-    {Refusal::kRightsTooWide, "likewise, or a bind"},
-    {Refusal::kWraps, "likewise"},
+    {ResponderError::kOwnWorkFailed, "caused by local work requests; see registration_test.cc"},
+    {ResponderError::kNoSuchReceiver, "XRC only: the packet names the SRQ"},
+    {Refusal::kNotBindable, "of a bind only; see key_work_errors_test.cc"},
+    {Refusal::kNotInvalidable, "of an invalidate only; see InvalidatesOrdinaryRegion"},
+    {Refusal::kStillInUse, "of an invalidate only; see InvalidatesRegionWithWindow"},
+    {Refusal::kWrongCommand, "of iSCSI messages only"},
+    {Refusal::kSameVariant, "of a bind or a registration only; see key_work_errors_test.cc"},
+    {Refusal::kTooManyPages, "of a registration only; see key_work_errors_test.cc"},
+    {Refusal::kBadPageList, "of a registration only; see key_work_errors_test.cc"},
+    {Refusal::kRightsTooWide, "of a bind or a registration only; see key_work_errors_test.cc"},
+    {Refusal::kWraps, "of a registration only; see key_work_errors_test.cc"},
 };
 
 TEST(ResponderErrorTableTest, HasARowForEveryCause) {

@@ -1,4 +1,4 @@
-// Receivers without posted receives: all senders wait, and none gives up too early or too late.
+// Receivers without posted receives: all senders wait, and give up after exactly rnr_retry retries.
 // Once receives are posted, every message arrives exactly once.
 
 #include <algorithm>
@@ -19,25 +19,25 @@ class RnrTest : public PairTest {
     Connect(spec, spec);
     net_.SetLink([this](const Passing& passing) {
       if (passing.is_request()) sent_at_.push_back(net_.now());
-      return Fate::Pass();
+      return LinkAction::Pass();
     });
   }
 
-  std::vector<Time> sent_at_;  // each request packet
+  std::vector<Time> sent_at_;  // of each request packet
 };
 
 class RnrRetryTest : public RnrTest, public testing::WithParamInterface<uint8_t> {};
 
 // IBA 9.7.5.2.8: rnr_retry counts the retries, so the message is sent rnr_retry + 1 times.
-TEST_P(RnrRetryTest, GivesUpAfterExactlySoManyRetries) {
+TEST_P(RnrRetryTest, GivesUpAfterExactlyRnrRetryRetries) {
   Begin(GetParam(), Microseconds(100));
   net_.Post(a(), SendOf(1), {node_a_.Local(0, 100)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kRnrRetryExceeded});
   EXPECT_EQ(sent_at_.size(), GetParam() + 1u);
   EXPECT_EQ(a().counters().rnr_naks, GetParam() + 1u);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
-  EXPECT_EQ(b().qp->state(), QpState::kRts) << "it is not its fault";
+  EXPECT_EQ(b().qp->state(), QpState::kRts) << "the responder stays connected";
 }
 
 TEST_P(RnrRetryTest, SucceedsWithTheLastRetry) {
@@ -45,7 +45,7 @@ TEST_P(RnrRetryTest, SucceedsWithTheLastRetry) {
   net_.Post(a(), SendOf(1), {node_a_.Local(0, 100)});
   net_.RunUntil([&] { return a().counters().rnr_naks == GetParam(); }, Seconds(1));
   net_.PostReceive(b(), 11, {node_b_.Local(0, 100)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1});
   ExpectSuccess(b().Received(), {11});
 }
@@ -57,7 +57,7 @@ TEST_P(RnrRetryTest, EachMessageHasAllRetries) {
     const uint64_t before = a().counters().rnr_naks;
     net_.RunUntil([&] { return a().counters().rnr_naks == before + GetParam(); }, Seconds(1));
     net_.PostReceive(b(), id, {node_b_.Local(0, 100)});
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     ExpectSuccess(a().Sent(), {id});
   }
   ExpectSuccess(b().Received(), {1, 2, 3});
@@ -72,20 +72,20 @@ TEST_F(RnrTest, SevenRetriesAreUnlimited) {
   EXPECT_GT(a().counters().rnr_naks, 500u);
   EXPECT_TRUE(a().Sent().empty());
   net_.PostReceive(b(), 11, {node_b_.Local(0, 100)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(a().Sent(), {1});
   EXPECT_EQ(net_.timeouts(), 0u);
 }
 
 class RnrTimerTest : public RnrTest, public testing::WithParamInterface<uint8_t> {};
 
-// IBA 9.7.5.2.8: the requester waits at least as long as the NAK says; Verbena waits exactly that
+// IBA 9.7.5.2.8: the requester waits at least for the time in the NAK. Verbena waits exactly that
 // long.
-TEST_P(RnrTimerTest, TheWaitIsAsLongAsTheResponderAsks) {
+TEST_P(RnrTimerTest, WaitsExactlyForTheTimeInTheNak) {
   const Duration wait = wire::DurationOf(wire::RnrTimer(GetParam()));
   Begin(3, wait);
   net_.Post(a(), SendOf(1), {node_a_.Local(0, 100)});
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ASSERT_EQ(sent_at_.size(), 4u);
   for (size_t i = 1; i < sent_at_.size(); ++i) {
     EXPECT_EQ(sent_at_[i] - sent_at_[i - 1], wait + 2 * RcNet::kDelay);
@@ -136,7 +136,7 @@ TEST_F(RnrStormTest, EveryMessageArrivesOnce) {
       if (i % 50 == 0) net_.RunFor(Microseconds(30));
     }
   }
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(net_.timeouts(), 0u);
   for (size_t i = 0; i < kConnections; ++i) {
     const std::vector<uint64_t> all = {0, 1, 2, 3};

@@ -37,7 +37,7 @@ inline AdapterOptions TestOptions() {
   return options;
 }
 
-// The endpoint options of a fabric besides that of an adapter.
+// Endpoint options of a fabric that is not an adapter's.
 inline fabric::EndpointOptions TestEndpoint() {
   return {.ports = PortsOf(TestOptions()).ports, .count = kTestEndpoints};
 }
@@ -50,8 +50,7 @@ inline void SendMalformed(uint16_t port) {
   sender->Flush();
 }
 
-// An adapter, and a program's memory with one region over it: fresh pages, which no thread has
-// touched.
+// An adapter, and memory of a program with one region: fresh pages that no thread has touched.
 class TestNode {
  public:
   explicit TestNode(const char* address, uint64_t bytes = uint64_t{1} << 20,
@@ -98,14 +97,14 @@ class TestNode {
   RemoteAddress Remote(uint64_t offset) const { return {AddressOf(offset), keys_.remote}; }
 
   // Removes pages like munmap, but keeps the address range, so that nothing else is mapped there.
-  void TakeAway(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_NONE); }
+  void Unmap(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_NONE); }
   // Maps fresh pages in their place.
-  void GiveBack(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_READ | PROT_WRITE); }
+  void MapFresh(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_READ | PROT_WRITE); }
 
   void Fill(uint64_t offset, uint64_t length, uint8_t seed) {
     for (uint64_t i = 0; i < length; ++i) memory_[offset + i] = ByteAt(i, seed);
   }
-  // Whether `length` bytes are what Fill writes with this seed.
+  // Whether `length` bytes equal those that Fill writes with this seed.
   bool Holds(uint64_t offset, uint64_t length, uint8_t seed) const {
     for (uint64_t i = 0; i < length; ++i) {
       if (memory_[offset + i] != ByteAt(i, seed)) return false;

@@ -34,7 +34,7 @@ inline Time Now() {
   return Time(Seconds(now.tv_sec) + Nanoseconds(now.tv_nsec));
 }
 
-// Stands in for the adapter: knows which pages it may touch, and waits for page-ins.
+// Plays the adapter: knows which pages it may access, and waits for page-ins.
 class AdapterForTest {
  public:
   explicit AdapterForTest(uint64_t pages) : rights_(pages) {}
@@ -46,8 +46,8 @@ class AdapterForTest {
   }
   void Attach(Arena& arena) { arena_ = &arena; }
 
-  // Requests the bytes, waits, and runs `use` on as many as came, while Unmap cannot run. Returns
-  // their number; 0 if refused.
+  // Requests the bytes, waits, and runs `use` on the bytes that are present, while Unmap waits.
+  // Returns their number; 0 if the request is refused.
   uint64_t Access(uint64_t first_byte, uint64_t length, bool for_write,
                   const std::function<void(std::byte*, uint64_t)>& use) {
     Wait wait{.first_byte = first_byte, .for_write = for_write};
@@ -56,7 +56,7 @@ class AdapterForTest {
     waits_[ticket] = &wait;
     arena_->PageIn(first_byte, length, for_write, ticket);
     changed_.wait(lock, [&] { return wait.is_answered; });
-    // Only what is still present: a granule can be evicted again before this thread wakes up.
+    // Only bytes that are still present: a granule can be evicted before this thread wakes up.
     const uint64_t page = arena_->granule().bytes();
     uint64_t usable = 0;
     while (usable < wait.bytes && Allows(first_byte + usable, for_write)) {
@@ -180,8 +180,8 @@ class ResidentPeak {
   std::thread thread_;
 };
 
-// Every page has a lock and a generation. All words of a page hold a stamp of its generation, and
-// readers compare it with the stamp that was written last.
+// Detects stale pages. Every page has a lock and a generation; a write puts a stamp of the new
+// generation into all words of the page, and a read compares them with the last stamp.
 class Stamped {
  public:
   Stamped(uint64_t* words, uint64_t pages) : words_(words), generations_(pages), locks_(pages) {}
@@ -206,7 +206,7 @@ class Stamped {
  private:
   static constexpr uint64_t kWords = 512;
 
-  // Even pages repeat one word, odd pages are noise: so both storage formats are used.
+  // Even pages repeat one word, odd pages do not compress: this covers both storage formats.
   static uint64_t StampOf(uint64_t page, uint64_t generation, uint64_t word) {
     if (generation == 0) return 0;
     if (page % 2 == 0) return page << 32 | generation;
@@ -223,7 +223,7 @@ class Stamped {
 inline uint64_t NextPage(Random& random, int order, uint64_t pages, uint64_t before) {
   if (order == 0) return random.Below(pages);
   if (order == 1) return (before + 1) % pages;
-  // Similar to Zipf's: each power of two of ranks is as likely as the next.
+  // Similar to a Zipf distribution: each power-of-two range of ranks is equally likely.
   const uint64_t rank = random.Below(pages) >> random.Below(14);
   return rank * 7919 % pages;
 }
@@ -233,6 +233,6 @@ inline std::string NameOf(const testing::TestParamInfo<CpuViewKind>& kind) {
 }
 
 #define MAKE_OR_SKIP(options) \
-  if (!Make(options)) GTEST_SKIP() << "no such view here"
+  if (!Make(options)) GTEST_SKIP() << "the system does not support this CPU view"
 
 }  // namespace verbena::managed

@@ -20,7 +20,7 @@ namespace verbena::testing {
 struct AcknowledgeEvent {
   void operator()(rdma_cm_event* event) const { rdma_ack_cm_event(event); }
 };
-// Acknowledged when it goes out of scope.
+// Acknowledges the event when it goes out of scope.
 using OwnedEvent = std::unique_ptr<rdma_cm_event, AcknowledgeEvent>;
 
 // 127.0.0.1, or ::1.
@@ -48,10 +48,10 @@ inline std::string_view PrivateDataOf(const void* data, size_t size) {
   return {static_cast<const char*>(data), size};
 }
 
-// A program on librdmacm: an event channel and ids, used as programs use them. Two CmEnds in one
-// process can connect to each other.
+// An event channel and ids of librdmacm, used as programs use them. Two CmEnds in one process can
+// connect to each other.
 //
-// The destructor destroys everything that the object made.
+// The destructor destroys all ids that the object made.
 class CmEnd {
  public:
   static constexpr int kTimeoutMs = 10'000;
@@ -139,7 +139,7 @@ class CmEnd {
   std::vector<rdma_cm_id*> ids_;
 };
 
-// A queue pair whose completion queues the id makes.
+// Attributes of a queue pair whose completion queues the id creates.
 inline ibv_qp_init_attr QpWish(ibv_qp_type type = IBV_QPT_RC) {
   ibv_qp_init_attr wish{};
   wish.cap = {.max_send_wr = 8,
@@ -157,7 +157,7 @@ inline void MakeQp(rdma_cm_id* id) {
   ASSERT_EQ(rdma_create_qp(id, nullptr, &wish), 0);
 }
 
-// Two ids with queue pairs and a connection between them, each with an event channel of its own.
+// Two connected ids with queue pairs, each with an event channel of its own.
 struct ConnectedPair {
   explicit ConnectedPair(int family = AF_INET) {
     listener = server.Listen(RDMA_PS_TCP, family);

@@ -14,7 +14,7 @@
 
 namespace verbena::wire {
 
-// Messages of the connection manager for tests: bytes that count, and any values that fit.
+// Messages of the connection manager for tests: with known bytes, and with random valid values.
 
 inline std::byte CountingByte(std::size_t i) { return static_cast<std::byte>(i % 251); }
 
@@ -30,7 +30,7 @@ PrivateData<kSize> DrawData(Random& random) {
   return PrivateData<kSize>::From(RandomBytes(random, kSize));
 }
 
-// `hex` has the bytes up to additional information or private data, each of which counts from 0.
+// `hex` has the bytes up to additional information or private data; those count up from 0.
 template <class Message>
 void ExpectMessageBytes(const Message& message, std::string_view hex) {
   std::vector<std::byte> bytes = FromHex(hex);
@@ -46,7 +46,7 @@ void ExpectMessageBytes(const Message& message, std::string_view hex) {
   EXPECT_EQ(Message::Parse(std::span(bytes).first(Message::kSize - 1)), std::nullopt);
 }
 
-// How many bits of a message do not matter.
+// The number of reserved bits in a message.
 template <class Message>
 int ReservedBitsOf(const Message& message) {
   std::vector<std::byte> bytes = Written(message);

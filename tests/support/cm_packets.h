@@ -9,7 +9,7 @@
 
 namespace verbena::wire {
 
-// As a consumer of the RDMA IP CM service asks for TCP port `port`.
+// Makes `req` a request of the RDMA IP CM service for TCP port `port`.
 inline void MakeIpCm(const UdpFlow& flow, uint16_t port, CmReq& req) {
   req.service_id = ServiceIdOf({.protocol = IpCmProtocol::kTcp, .port = port});
   req.primary.local_gid = flow.source;
@@ -18,8 +18,7 @@ inline void MakeIpCm(const UdpFlow& flow, uint16_t port, CmReq& req) {
       .Serialize(req.private_data.bytes);
 }
 
-// The UD packet that carries it from `source` to the general services queue pair, sealed for
-// `flow`.
+// The UD packet with this MAD from `source` to the GSI queue pair, with the ICRC for `flow`.
 inline std::vector<std::byte> PacketOf(const CmMad& mad, const UdpFlow& flow,
                                        QpNumber source = kGeneralServicesQp) {
   const Bth bth{.opcode = Opcode(0x64),  // UD SEND ONLY

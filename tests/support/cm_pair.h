@@ -26,7 +26,7 @@ struct CmEnd {
   std::unique_ptr<CmManager> manager;
   std::vector<CmRaisedEvent> events = {};
 
-  // The only event since the last time; of this type.
+  // The only event since the last call. Fails the test if it has another type.
   CmRaisedEvent TakeEvent(CmEventType type) {
     EXPECT_EQ(events.size(), 1u);
     if (events.empty()) return {};
@@ -37,7 +37,7 @@ struct CmEnd {
   }
 };
 
-// Two ends and the datagrams between them, which a test delivers, drops and duplicates.
+// Two connection managers; the test delivers, drops and duplicates the datagrams between them.
 class CmPair {
  public:
   static constexpr wire::ServiceId kService{0x0000000001061C06};
@@ -69,7 +69,7 @@ class CmPair {
     return wire::PrivateData<kSize>::From(std::as_bytes(std::span(text)));
   }
 
-  // An input to an end; its datagrams go to `wire`, its events to the end.
+  // Passes an input to an end. Its datagrams go to `wire`, its events to the end.
   template <class Call>
   auto Do(CmEnd& end, Call call) {
     CmOutbox outbox;
@@ -79,7 +79,7 @@ class CmPair {
     return result;
   }
 
-  // Calls of the consumers: a requests, b listens.
+  // Calls of the consumers: a sends REQs, b listens.
   Result<wire::CommId, CmError> Ask(const wire::CmReq& req = Req()) {
     return Do(a, [&](CmManager& m, CmStep& s) { return m.Connect(req, b.address, s); });
   }
@@ -108,7 +108,7 @@ class CmPair {
     return Do(end, [&](CmManager& m, CmStep& s) { return m.Destroy(id, s); });
   }
 
-  // Delivers the oldest datagram in flight; with `again`, it stays in flight.
+  // Delivers the oldest datagram in flight; with `again`, a copy stays in flight.
   void Deliver(bool again = false) {
     CHECK(!wire.empty());
     const auto [from, datagram] = wire.front();
@@ -124,7 +124,7 @@ class CmPair {
   void DeliverAll() {
     while (!wire.empty()) Deliver();
   }
-  // The message in flight, if it is the only one.
+  // The only message in flight. Fails the test if there is another number.
   template <class Message>
   Message Sent() const {
     EXPECT_EQ(wire.size(), 1u);
@@ -167,7 +167,7 @@ class CmPair {
     return connection == nullptr ? CmState::kClosed : connection->state();
   }
 
-  // All timers expire without deliveries, and nothing is left.
+  // Lets all timers expire without deliveries, and expects that no state is left.
   void ExpectAllEnds() {
     for (CmEnd* const end : {&a, &b}) {
       while (NextTimer(*end)) {

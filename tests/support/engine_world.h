@@ -87,7 +87,7 @@ class EngineWorld : public testing::Test {
     EXPECT_TRUE(qp.send_queue().Post(request).has_value());
   }
 
-  // Packets that mean nothing, and how many the engine has received.
+  // Sends a malformed packet to the engine.
   void SendSomething() { SendMalformed(std::as_const(engine_).fabric().port()); }
   uint64_t Malformed() {
     const EngineLock lock(engine_);

@@ -12,8 +12,8 @@
 
 namespace verbena {
 
-// Registers nothing, and checks how a cache uses it: each registration ends once, and none is
-// changed by two threads at a time. Its state outlives it, so that a test can look at what is left.
+// A backend that only checks how a cache uses it: each registration ends once, and no two threads
+// change one at a time. Its state outlives it, so that a test can inspect what is left.
 class FakeBackend final : public RegistrationBackend {
  public:
   struct Made {

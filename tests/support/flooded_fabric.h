@@ -14,9 +14,9 @@
 
 namespace verbena::adapter {
 
-// An endpoint at which there is always another datagram, which means nothing: however fast they are
-// received, there are more. What is sent is lost. It ends by itself after a while, so that a thread
-// which receives as long as there is something comes back to the test. One thread at a time.
+// A fabric that always has another malformed datagram to receive, and drops all datagrams that are
+// sent. The flood ends after a given time, so that a test with a receive loop ends too. One thread
+// at a time.
 class FloodedFabric final : public fabric::Fabric {
  public:
   FloodedFabric(fabric::EndpointId endpoint, uint16_t port, Duration lasts)

@@ -36,7 +36,7 @@ testing::AssertionResult FailsWith(const Result<T, E>& result, std::type_identit
 
 inline testing::AssertionResult IsRefused(const Translation& translation, Refusal expected) {
   const Refusal* refusal = AsRefusal(translation);
-  if (refusal == nullptr) return testing::AssertionFailure() << "not denied";
+  if (refusal == nullptr) return testing::AssertionFailure() << "not refused";
   if (*refusal == expected) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "denied, but: " << NameOf(*refusal);
 }
@@ -47,7 +47,7 @@ inline testing::AssertionResult IsReady(const Translation& translation) {
   return testing::AssertionFailure() << "denied: " << NameOf(*AsRefusal(translation));
 }
 
-// The pieces of machine memory, as (address, length); none unless it is ready.
+// The spans of machine memory as (address, length); empty unless the translation is ready.
 using Pieces = std::vector<std::pair<uint64_t, uint64_t>>;
 inline Pieces PiecesOf(const Translation& translation) {
   Pieces pieces;
@@ -63,7 +63,7 @@ inline std::vector<PhysicalAddress> Pages(std::initializer_list<uint64_t> addres
   return pages;
 }
 
-// Everything that a failed call must leave alone, in a form that can be compared.
+// A comparable copy of all state that a failed call must not change.
 struct TablesImage {
   using Entry = std::tuple<uint32_t, uint32_t, uint64_t, uint64_t, const void*, uint32_t, uint8_t,
                            EntryState, bool>;
@@ -92,8 +92,8 @@ inline TablesImage ImageOf(const MemoryCore& core, std::initializer_list<PdId> d
   return image;
 }
 
-// A memory core with one flat, unprivileged host consumer, its domain and one of its queue pairs.
-// Whatever a test did, the tables are consistent in the end.
+// A memory core with one flat, unprivileged host consumer, its protection domain and a queue pair.
+// Checks at the end of each test that the tables are consistent.
 class MemoryFixture : public testing::Test {
  protected:
   explicit MemoryFixture(const MemoryOptions& options = {}) : core_(options) {
@@ -111,7 +111,7 @@ class MemoryFixture : public testing::Test {
   }
   ConsumerId OwnerOf(PdId pd) const { return core_.domains.Find(pd)->owner; }
 
-  // A region over memory in one piece, addressed by where it is, with all of its pages present.
+  // Registers contiguous machine memory at its own address, with all pages present.
   RegionKeys LinearRegion(uint64_t base, uint64_t length, Access rights = Access::kAll,
                           PageShift shift = kSmall) {
     const RegionSpec spec{.pd = pd_, .start = KeyAddress(base), .length = length, .rights = rights};
@@ -127,7 +127,7 @@ class MemoryFixture : public testing::Test {
   }
   ProtectionEntry& EntryOf(Key key) { return *core_.table.Find(key.index()); }
 
-  // Runs `call`, which is to fail, and checks that it changed nothing.
+  // Runs `call`, which must fail, and checks that it changed nothing.
   template <class Fn>
   void ExpectUnchanged(Fn call) {
     const TablesImage before = ImageOf(core_, {pd_});

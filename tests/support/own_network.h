@@ -25,7 +25,7 @@ namespace verbena::fabric {
 
 // The interface of a network namespace that only the test uses. Read returns the packets that the
 // machine sends on the interface, as they would be on the wire; the machine receives the packets
-// that are passed to Write. So the test is the rest of the network.
+// that are passed to Write. The test plays the rest of the network.
 //
 // Only for the thread that made the namespace; see RunInOwnNetwork.
 class OwnNetwork {

@@ -26,7 +26,7 @@ inline std::vector<CompletionStatus> StatusesOf(const std::vector<Completion>& c
   return statuses;
 }
 
-// Two machines of 16 pages and one connection between them; A asks, B serves.
+// Two machines of 16 pages with a connection: A is the requester, B the responder.
 class PairTest : public testing::Test {
  protected:
   static constexpr size_t kPages = 16;
@@ -51,7 +51,7 @@ class PairTest : public testing::Test {
   RcEnd& a() { return *a_; }
   RcEnd& b() { return *b_; }
 
-  // A window of B on `length` bytes from `offset` on, bound by B's queue pair.
+  // Binds a window of B to `length` bytes from `offset` on, by B's queue pair.
   Key BindWindow(WindowType type, uint64_t offset, uint64_t length, Access rights) {
     const Key window = *node_b_.core.windows.Allocate(node_b_.pd, type);
     const auto bound = node_b_.core.windows.Bind(
@@ -66,7 +66,7 @@ class PairTest : public testing::Test {
     return *bound;
   }
 
-  // All are there, in order, and successful.
+  // Expects successful completions with these ids, in order.
   static void ExpectSuccess(const std::vector<Completion>& completions,
                             const std::vector<uint64_t>& ids) {
     EXPECT_EQ(IdsOf(completions), ids);
@@ -82,7 +82,7 @@ class PairTest : public testing::Test {
   RcEnd* b_ = nullptr;
 };
 
-// What an acknowledgement says; nothing for any other packet.
+// The syndrome of an acknowledgement; nullopt for other packets.
 inline std::optional<wire::Syndrome> SyndromeOf(const Passing& passing) {
   if (!passing.Is(Operation::kAcknowledge)) return std::nullopt;
   return passing.packet.Get<wire::Aeth>()->syndrome;

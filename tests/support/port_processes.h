@@ -18,7 +18,7 @@
 
 namespace verbena::adapter {
 
-// A RoCEv2 port that only this test program and its children know: a port space of their own.
+// A RoCEv2 port that only this test program and its children use.
 inline const uint16_t kTestBasePort = kFirstTestPort + 200;
 
 inline std::unique_ptr<PortRegistry> OpenTestSpace(uint64_t seed = 1) {
@@ -33,7 +33,7 @@ int ErrnoOf(const ErrorOr<T>& result) {
   return result ? 0 : result.error().os_error;
 }
 
-// Whether the body is true in a child process, which ends with it.
+// Whether the body returns true in a child process.
 inline bool IsTrueInChild(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body() ? 0 : 1);
@@ -41,7 +41,7 @@ inline bool IsTrueInChild(const std::function<bool()>& body) {
   return waitpid(child, &status, 0) == child && status == 0;
 }
 
-// Another process with a claim, until it is killed.
+// Another process that holds a claim until it is killed.
 class ClaimingProcess {
  public:
   explicit ClaimingProcess(const PortRequest& request) {

@@ -8,7 +8,7 @@
 
 namespace verbena {
 
-// A field of /proc/self/status, in its own unit.
+// A field of /proc/self/status, in the unit of that file.
 inline uint64_t ProcessStatus(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -12,7 +12,7 @@ namespace verbena {
 // Counts the members of an aggregate: the most initializers that it accepts.
 struct AnyMember {
   template <class T>
-  operator T() const;  // NOLINT(google-explicit-constructor): that is all it is for
+  operator T() const;  // NOLINT(google-explicit-constructor): must convert implicitly
 };
 
 template <class T, size_t... kMembers>

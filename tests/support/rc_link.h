@@ -23,14 +23,14 @@ struct Passing {
 };
 
 // What a link does with a packet.
-struct Fate {
-  static Fate Pass() { return {}; }
-  static Fate Drop() { return {.copies = 0}; }
-  static Fate Late(Duration late) { return {.late = late}; }
-  // The second copy comes `apart` after the first.
-  static Fate Twice(Duration apart = Nanoseconds(1)) { return {.copies = 2, .apart = apart}; }
+struct LinkAction {
+  static LinkAction Pass() { return {}; }
+  static LinkAction Drop() { return {.copies = 0}; }
+  static LinkAction Late(Duration late) { return {.late = late}; }
+  // The second copy arrives `apart` after the first.
+  static LinkAction Twice(Duration apart = Nanoseconds(1)) { return {.copies = 2, .apart = apart}; }
   // The link holds the packet until ReleaseHeld.
-  static Fate Hold() { return {.is_held = true}; }
+  static LinkAction Hold() { return {.is_held = true}; }
 
   int copies = 1;
   Duration late = {};
@@ -39,8 +39,8 @@ struct Fate {
 };
 
 // What happens to a page request.
-struct PageFate {
-  static PageFate Hold() { return {.is_held = true}; }
+struct PageAction {
+  static PageAction Hold() { return {.is_held = true}; }
 
   Duration after = Microseconds(100);
   bool available = true;

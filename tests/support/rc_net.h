@@ -29,17 +29,17 @@ struct HeldRequest {
   transport::PageRequest request;
 };
 
-// Endnodes, connections between them, and a clock that jumps from one event to the next. The test
-// decides about each packet and each request for pages; by default a link takes kDelay, and pages
-// come after 100 microseconds. A queue pair costs nothing while nothing happens to it.
+// Endnodes, connections between them, and a virtual clock that jumps from one event to the next.
+// The test decides about each packet and each page request; by default a packet takes kDelay and a
+// page-in 100 microseconds. Only queue pairs with events take steps.
 //
-// Allocates only what it has not needed before; see Reserve. One thread.
+// Allocates only when it grows; Reserve avoids that. One thread.
 class RcNet {
  public:
   static constexpr Duration kDelay = Microseconds(5);
 
-  using Link = std::function<Fate(const Passing&)>;
-  using Pager = std::function<PageFate(const RcEnd&, const transport::PageRequest&)>;
+  using Link = std::function<LinkAction(const Passing&)>;
+  using Pager = std::function<PageAction(const RcEnd&, const transport::PageRequest&)>;
 
   RcNet() { memory::SignalGuard::Install(); }
   RcNet(const RcNet&) = delete;
@@ -83,13 +83,13 @@ class RcNet {
     CHECK(end.receive_queue.Post(request).has_value());
     Touch(end);
   }
-  // Something about it has changed: it gets a step.
+  // Schedules a step of this queue pair, because its state has changed.
   void Touch(RcEnd& end) {
     if (std::exchange(end.is_dirty, true)) return;
     dirty_.push_back(&end);
   }
 
-  // From now on up to `events` packets and others under way need no allocation.
+  // After this call, up to `events` packets and other events in flight need no allocation.
   void Reserve(size_t events) {
     queue_.reserve(events);
     held_.reserve(events);
@@ -118,12 +118,12 @@ class RcNet {
     held_requests_.clear();
   }
 
-  // Until `done`, or until the limit has passed; false if it was the limit.
+  // Runs until `done` returns true, or until the limit has passed; false if the limit has passed.
   template <class Done>
   bool RunUntil(Done done, Duration limit) {
     const Time end = now_ + limit;
     while (true) {
-      RunTurns();
+      RunSteps();
       if (done()) return true;
       const Time next = NextTime();
       if (next > end) break;
@@ -136,8 +136,8 @@ class RcNet {
   void RunFor(Duration limit) {
     RunUntil([] { return false; }, limit);
   }
-  // Until nothing is due any more; false if that does not happen.
-  bool RunToRest(Duration limit = Seconds(100)) {
+  // Runs until no event is due; false if the limit passes before.
+  bool RunUntilIdle(Duration limit = Seconds(100)) {
     return RunUntil([&] { return NextTime() == Time::Never(); }, limit);
   }
 
@@ -179,7 +179,8 @@ class RcNet {
     Time at = {};
     uint64_t sequence = 0;
 
-    // For a heap: the earliest on top, and of those at one time the one that was added first.
+    // For a heap with the earliest event on top; of events at the same time, the first that was
+    // added.
     friend bool operator<(const Event& a, const Event& b) {
       return std::pair(a.at, a.sequence) > std::pair(b.at, b.sequence);
     }
@@ -200,7 +201,7 @@ class RcNet {
     return event;
   }
 
-  // Timers that were set again since, or stopped, are dropped without the clock noticing.
+  // Drops timers that were stopped or set again, so that the clock does not stop at their old time.
   Time NextTime() {
     while (!queue_.empty() && queue_.front().kind == Event::Kind::kTimer &&
            queue_.front().end->qp->next_time() > queue_.front().at) {
@@ -218,7 +219,7 @@ class RcNet {
     Add(std::max(next, now_), {.kind = Event::Kind::kTimer, .end = &end});
   }
 
-  transport::Step TurnOf(RcEnd& end) {
+  transport::Step StepOf(RcEnd& end) {
     return {.now = now_,
             .memory = end.node.core,
             .outbox = end.node.outbox,
@@ -229,7 +230,7 @@ class RcNet {
     while (NextTime() <= now_) {
       const Event event = Take();
       RcEnd& end = *event.end;
-      transport::Step step = TurnOf(end);
+      transport::Step step = StepOf(end);
       switch (event.kind) {
         case Event::Kind::kPacket:
           if (const auto packet = wire::Packet::Parse(std::span(*event.buffer).first(event.size))) {
@@ -238,7 +239,7 @@ class RcNet {
           free_.push_back(event.buffer);
           break;
         case Event::Kind::kPages:
-          if (event.available) BringPages(end.node, event.request.fault);
+          if (event.available) PageIn(end.node, event.request.fault);
           end.qp->OnPagesReady(event.request.ticket, event.available, step);
           break;
         case Event::Kind::kTimer:
@@ -251,19 +252,19 @@ class RcNet {
     }
   }
 
-  // A region that has gone meanwhile has no pages; the queue pair finds out when it looks.
-  static void BringPages(RcNode& node, const memory::Fault& fault) {
+  // Fails if the region is deregistered; the queue pair then finds out at its next access.
+  static void PageIn(RcNode& node, const memory::Fault& fault) {
     static_cast<void>(
         node.core.regions.MapPages(fault.region, fault.first_page, fault.page_count, {}, true));
   }
 
-  void RunTurns() {
+  void RunSteps() {
     for (size_t i = 0; i < dirty_.size(); ++i) {
       RcEnd& end = *dirty_[i];
       end.is_dirty = false;
       bool has_more = true;
       while (has_more) {
-        transport::Step step = TurnOf(end);
+        transport::Step step = StepOf(end);
         has_more = end.qp->Run(step) || end.node.outbox.room() == 0;
         CHECK(end.qp->IsConsistent());
         Empty(end);
@@ -275,7 +276,7 @@ class RcNet {
 
   void Empty(RcEnd& end) {
     transport::Outbox& outbox = end.node.outbox;
-    transport::Step step = TurnOf(end);
+    transport::Step step = StepOf(end);
     transport::SendInOrder(
         outbox.packets(), [&](const transport::OutPacket& packet) { return Send(end, packet); },
         [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone) {
@@ -284,14 +285,14 @@ class RcNet {
           return end.qp->TakeBack(packet, gone.has_value(), step);
         });
     for (const transport::PageRequest& request : outbox.page_requests()) {
-      const PageFate fate = pager_ ? pager_(end, request) : PageFate{};
-      if (fate.is_held) {
+      const PageAction action = pager_ ? pager_(end, request) : PageAction{};
+      if (action.is_held) {
         held_requests_.push_back({&end, request});
       } else {
-        Add(now_ + fate.after, {.kind = Event::Kind::kPages,
-                                .end = &end,
-                                .request = request,
-                                .available = fate.available});
+        Add(now_ + action.after, {.kind = Event::Kind::kPages,
+                                  .end = &end,
+                                  .request = request,
+                                  .available = action.available});
       }
     }
     for (const transport::RaisedEvent& event : outbox.events()) events_.push_back(event);
@@ -299,7 +300,7 @@ class RcNet {
     outbox.Clear();
   }
 
-  // The byte of its payload that is gone, and then nothing is sent.
+  // If a page of the payload is absent, sends nothing and returns the address.
   std::optional<memory::MachineAddress> Send(const RcEnd& from, const transport::OutPacket& out) {
     Buffer& buffer = TakeBuffer();
     const size_t size = transport::WireSizeOf(out);
@@ -311,20 +312,20 @@ class RcNet {
     const auto packet = wire::Packet::Parse(bytes);
     CHECK(packet.has_value());
     RcEnd& to = EndOf(packet->bth().dest_qp);
-    const Fate fate = link_ ? link_({from, to, *packet, bytes}) : Fate{};
+    const LinkAction action = link_ ? link_({from, to, *packet, bytes}) : LinkAction{};
     const Event event{.kind = Event::Kind::kPacket, .end = &to, .buffer = &buffer, .size = size};
-    if (fate.is_held) {
+    if (action.is_held) {
       held_.push_back(event);
       return std::nullopt;
     }
-    for (int i = 1; i < fate.copies; ++i) {
+    for (int i = 1; i < action.copies; ++i) {
       Event copy = event;
       copy.buffer = &TakeBuffer();
       std::ranges::copy(bytes, copy.buffer->begin());
-      Add(now_ + kDelay + fate.late + fate.apart * i, copy);
+      Add(now_ + kDelay + action.late + action.apart * i, copy);
     }
-    if (fate.copies > 0) {
-      Add(now_ + kDelay + fate.late, event);
+    if (action.copies > 0) {
+      Add(now_ + kDelay + action.late, event);
     } else {
       free_.push_back(&buffer);
     }

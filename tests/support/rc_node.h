@@ -22,9 +22,9 @@ namespace verbena::scenario {
 
 using Bytes = std::vector<std::byte>;
 
-// A machine: the tables of its adapter, and some pages of real memory, all of one region that
-// grants everything and whose pages are all present. Work requests and peers name its bytes from
-// kBase on, so that no pointer ever reaches a packet. One thread.
+// A machine: the tables of its adapter, and some pages of real memory in one region with all access
+// rights, whose pages are all present. Addresses in work requests start at kBase, so that packets
+// contain no pointers and runs are repeatable. One thread.
 class RcNode {
  public:
   static constexpr uint64_t kBase = 0x100000;
@@ -40,7 +40,7 @@ class RcNode {
     PageIn(0, pages);
   }
 
-  // Another region over its memory, from `offset` on. Its pages are absent.
+  // Registers another region over the memory, from `offset` on. Its pages are absent.
   memory::MemoryResult<memory::RegionKeys> Register(const memory::RegionSpec& spec,
                                                     uint64_t offset) {
     return core.regions.Register(spec, memory::LinearBacking{Physical(offset)});
@@ -73,7 +73,7 @@ class RcNode {
     return {kBase + offset, key};
   }
 
-  // The system takes pages, and they come back. The bytes stay.
+  // Marks pages absent, as if the system had swapped them out, and present again. Contents stay.
   void Evict(uint64_t first_page, uint64_t count = 1) {
     const uint64_t first = Physical(first_page * kPage).value();
     core.InvalidateMachine(memory::MachineAddress(first),
@@ -91,7 +91,7 @@ class RcNode {
   RefusalCounters refusals;
 };
 
-// What one end of a connection is made with. The connection fills in who it is.
+// The options of one end of a connection. RcNet::Connect sets the QP numbers.
 struct RcSpec {
   static transport::RcConfig DefaultConfig() {
     transport::RcConfig config;
@@ -105,17 +105,17 @@ struct RcSpec {
   }
 
   transport::RcConfig config = DefaultConfig();
-  Psn first_psn{0x100};  // of what it sends
+  Psn first_psn{0x100};  // of the packets that it sends
   queue::WorkQueueLimits sends{.capacity = 32, .sges_max = 12, .inline_max = 64, .pages_max = 8};
   queue::WorkQueueLimits receives{.capacity = 32, .sges_max = 2};
-  size_t completions = 128;  // that each of the two queues can hold
+  size_t completions = 128;  // capacity of each of the two completion queues
   queue::SharedReceiveQueue* shared = nullptr;
-  std::optional<memory::PdId> shared_pd = {};  // of the shared one, if not the machine's own
-  queue::TagMatcher* tags = nullptr;           // of the shared one
-  std::optional<memory::PdId> pd = {};         // another than the machine's own
+  std::optional<memory::PdId> shared_pd = {};  // of the SRQ, if not the machine's default
+  queue::TagMatcher* tags = nullptr;           // of the SRQ
+  std::optional<memory::PdId> pd = {};         // if not the machine's default
 };
 
-// One end of a connection: a queue pair with its queues. Belongs to a net; one thread.
+// One end of a connection: a queue pair with its queues. Owned by an RcNet. One thread.
 struct RcEnd {
   RcEnd(RcNode& on, const RcSpec& spec, QpNumber own, QpNumber peer)
       : node(on),
@@ -150,7 +150,7 @@ struct RcEnd {
   queue::CompletionQueue receive_cq;
   std::unique_ptr<transport::RcQp> qp;
 
-  // The net's own.
+  // State of the RcNet.
   Time wake_at = Time::Never();
   bool is_dirty = false;
 

@@ -4,7 +4,7 @@
 
 #include "queue/wqe.h"
 
-// Work requests in a word, all of them signaled.
+// Short constructors of work requests. All requests are signaled.
 
 namespace verbena::scenario {
 

@@ -35,8 +35,7 @@ struct Sent {
   bool single;
 };
 
-// A requester with a path MTU of 256 over 64 KiB of memory, all of one region, and a peer that is
-// the test.
+// A requester with a path MTU of 256 and one region of 64 KiB. The test plays the responder.
 class RequesterTest : public testing::Test {
  protected:
   static constexpr uint32_t kMtu = 256;
@@ -114,7 +113,7 @@ class RequesterTest : public testing::Test {
     return {.now = now_, .memory = *core_, .outbox = *outbox_, .segments_in_doubt = in_doubt_};
   }
 
-  // What the requester sends now.
+  // Runs the requester and returns the packets that it sends.
   std::vector<Sent> Pump() {
     Step step = MakeStep();
     requester_->Pump(step, may_begin_);
@@ -156,7 +155,7 @@ class RequesterTest : public testing::Test {
     for (const SegmentReport& report : outbox_->segment_reports()) reports_.push_back(report);
     outbox_->Clear();
   }
-  // A NAK that says it is for absent pages of the peer's.
+  // A NAK that is marked as caused by absent pages of the responder.
   void AnswerForPages(wire::Syndrome syndrome, Psn psn) {
     marks_fault_ = true;
     Answer(syndrome, psn);
@@ -213,7 +212,7 @@ class RequesterTest : public testing::Test {
   std::unique_ptr<Requester> requester_;
   std::vector<PageRequest> requests_;
   std::vector<SegmentReport> reports_;
-  bool in_doubt_ = false;  // some path may be losing segments
+  bool in_doubt_ = false;  // whether a path may lose UDP segments
   uint64_t posted_ = 0;
   bool marks_fault_ = false;
   bool may_begin_ = true;

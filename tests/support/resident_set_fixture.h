@@ -10,7 +10,7 @@
 
 namespace verbena::paging {
 
-// A small resident set. Each input returns the actions that it leads to, as text separated by "; ".
+// A small resident set. Each input returns the resulting actions, as text separated by "; ".
 // The budget is the smallest: 16 granules, of which 4 have minimum residency and one is in reserve.
 // A ticket gets at most 4 at a time.
 class ResidentSetFixture : public testing::Test {

@@ -32,7 +32,7 @@ namespace verbena::transport {
 
 using Bytes = std::vector<std::byte>;
 
-// A request as a test describes it. Headers that the opcode does not have are not looked at.
+// A request. Fields of headers that the opcode does not have are ignored.
 struct Request {
   wire::Operation operation = wire::Operation::kSend;
   wire::Position position = wire::Position::kOnly;
@@ -52,7 +52,7 @@ struct Answer {
   wire::Position position{};
   uint32_t psn = 0;
   std::optional<wire::Aeth> aeth = {};
-  bool is_for_pages = false;  // says so
+  bool is_for_pages = false;  // a NAK marked as caused by absent pages
   std::optional<uint64_t> original = {};
   Bytes payload = {};
   bool single = false;
@@ -70,8 +70,8 @@ struct Answer {
   }
 };
 
-// A responder with a path MTU of 256 over four pages of real memory, all of one region. The first
-// two pages are for the peer's requests, the last two for receive buffers.
+// A responder with a path MTU of 256 and one region of four pages of real memory. The first two
+// pages are the target of requests, the last two are receive buffers.
 class ResponderFixture : public memory::MemoryFixture {
  protected:
   static constexpr uint32_t kMtu = 256;
@@ -96,7 +96,7 @@ class ResponderFixture : public memory::MemoryFixture {
     memory::SignalGuard::Uninstall();
   }
 
-  // Anew, after the test has changed config_.
+  // Restarts the responder after the test has changed config_.
   void Begin() { BeginOn(ReceiveSource(own_)); }
   void BeginOn(ReceiveSource source) {
     responder_.emplace(config_, source, cq_);
@@ -123,7 +123,7 @@ class ResponderFixture : public memory::MemoryFixture {
   void TakePagesAway(uint64_t first, uint64_t count) {
     EXPECT_TRUE(Succeeds(core_.regions.UnmapPages(region_.local, first, count)));
   }
-  void BringPages(uint64_t first, uint64_t count) {
+  void PageIn(uint64_t first, uint64_t count) {
     EXPECT_TRUE(Succeeds(core_.regions.MapPages(region_.local, first, count, std::nullopt, true)));
   }
   wire::Reth RethOf(uint64_t offset, uint32_t length) const {
@@ -150,7 +150,7 @@ class ResponderFixture : public memory::MemoryFixture {
   void PostReceive(uint64_t id, const std::vector<Sge>& sges) {
     EXPECT_TRUE(own_.Post({.wqe = {.id = WrId(id)}, .sges = sges}).has_value());
   }
-  // Of the third page.
+  // Posts a receive buffer in the third page.
   void PostReceive(uint64_t id, uint32_t length = 4096) {
     PostReceive(id, {SgeOf(2 * memory::kPage, length)});
   }
@@ -168,7 +168,7 @@ class ResponderFixture : public memory::MemoryFixture {
     ASSERT_NE(info, nullptr);
     DeliverAs(*info, request, psn);
   }
-  // The next in order: one PSN each, and for a read those of its responses.
+  // Delivers a request with the next PSN. A read takes as many PSNs as it has responses.
   void Deliver(const Request& request) {
     const Psn psn = psn_;
     const bool is_read = request.operation == wire::Operation::kReadRequest;
@@ -201,7 +201,7 @@ class ResponderFixture : public memory::MemoryFixture {
             .segments_in_doubt = in_doubt_};
   }
 
-  // All that the responder has to send now.
+  // Runs the responder and returns the packets that it sends.
   std::vector<Answer> Answers() {
     Step step = MakeStep();
     responder_->Pump(step);
@@ -214,7 +214,8 @@ class ResponderFixture : public memory::MemoryFixture {
     outbox_.Clear();
     return answers;
   }
-  // The one packet that it has to send; a default one, and a failure, if there is not exactly one.
+  // The only packet that it sends. Fails the test and returns a default if there is not exactly
+  // one.
   Answer OneAnswer() {
     const std::vector<Answer> answers = Answers();
     EXPECT_EQ(answers.size(), 1u);
@@ -266,11 +267,11 @@ class ResponderFixture : public memory::MemoryFixture {
   Time now_;
   Duration page_service_ = Duration::Max();  // not measured
   std::optional<Responder> responder_;
-  Psn psn_;  // of the next request
+  Psn psn_;  // of the next request in order
   std::vector<AsyncEventType> events_;
   std::vector<PageRequest> requests_;
   std::vector<SegmentReport> reports_;
-  bool in_doubt_ = false;  // some path may be losing segments
+  bool in_doubt_ = false;  // whether a path may lose UDP segments
   size_t completion_events_ = 0;
 };
 

@@ -11,7 +11,7 @@
 
 namespace verbena::transport {
 
-// A responder whose memory has something to read, and what is asked of its answers.
+// A responder whose memory has known contents, and checks of its read responses.
 class ResponderReadFixture : public ResponderFixture {
  protected:
   ResponderReadFixture() { std::ranges::copy(Pattern(arena_.size()), arena_.data()); }
@@ -19,7 +19,7 @@ class ResponderReadFixture : public ResponderFixture {
   Request ReadOf(uint64_t offset, uint32_t length) const {
     return {.operation = wire::Operation::kReadRequest, .reth = RethOf(offset, length)};
   }
-  // A run of read responses: positions and PSNs fit, and these are its bytes.
+  // Expects a sequence of read responses with the right positions and PSNs and these bytes.
   void ExpectRun(const std::vector<Answer>& answers, uint32_t first_psn, const Bytes& expected) {
     Bytes bytes;
     for (size_t i = 0; i < answers.size(); ++i) {

@@ -19,15 +19,15 @@
 
 namespace verbena {
 
-// Memory with stuck pages: registered with a userfaultfd that does not answer until Release. Faults
-// in the kernel, such as those of MADV_POPULATE_*, need the rights of root; without them only
-// faults in user mode wait. Owned by one test.
+// Memory whose page faults wait until Release: it is registered with a userfaultfd that answers
+// nothing before. Only root can make faults in the kernel wait too, such as those of
+// MADV_POPULATE_*; other users only faults in user mode. Owned by one test.
 class StuckPages {
  public:
   static constexpr size_t kPage = 4'096;
   enum class Faults : uint8_t { kOfUserMode, kAll };
 
-  // Whether this process may make pages that are stuck for such faults.
+  // Whether this process may make such faults wait.
   [[nodiscard]] static bool IsAllowed(Faults faults) {
     const int file = Open(faults);
     if (file >= 0) close(file);
@@ -51,7 +51,7 @@ class StuckPages {
     munmap(base_, size_);
   }
 
-  // From here on accesses to these pages wait. Drops the pages that are present.
+  // Makes accesses to these pages wait. Drops the pages that are present.
   void Stick(size_t first, size_t count) {
     std::byte* const start = base_ + first * kPage;
     uffdio_register range{

@@ -39,7 +39,7 @@ inline uint16_t ClaimPorts() {
     const unsigned block = (start + i) % kBlocks;
     if (ClaimBlock(block)) return static_cast<uint16_t>(kFirstPort + block * kPortsPerBlock);
   }
-  std::fputs("no block of test ports is free\n", stderr);
+  std::fputs("no free block of test ports between 10000 and 32767\n", stderr);
   std::abort();
 }
 

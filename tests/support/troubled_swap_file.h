@@ -26,7 +26,7 @@ struct SwapTrouble {
   std::atomic<int> failing_reads = 0;   // this many of the next reads end in EIO
   std::atomic<int> failing_writes = 0;  // this many of the next writes
   std::atomic<int> short_reads = 0;     // this many of the next miss their last byte
-  std::atomic<int> lying_reads = 0;     // this many of the next have a bit flipped
+  std::atomic<int> lying_reads = 0;     // this many of the next return one flipped bit
   std::atomic<int> no_room_writes = 0;  // this many of the next end in ENOSPC
   std::atomic<bool> is_full = false;    // cannot grow
   std::atomic<int64_t> delay_us = 0;    // before Reap returns an ended transfer

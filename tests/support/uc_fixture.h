@@ -11,7 +11,7 @@
 
 namespace verbena::transport {
 
-// A queue pair that is connected to itself; the test is the path.
+// A UC queue pair that is connected to itself. The test delivers the packets.
 class UcFixture : public UnreliableFixture {
  protected:
   static constexpr uint32_t kStart = wire::kMax24 - 1;  // the PSN wraps at the third packet
@@ -31,14 +31,14 @@ class UcFixture : public UnreliableFixture {
     qp_->BecomeReadyToSend(Psn(kStart));
   }
 
-  // Of `length` bytes from the beginning of the first page.
+  // Posts a send of the first `length` bytes of the first page.
   void Send(queue::SendOpcode opcode, uint32_t length) {
     queue::SendWqe wqe{.id = WrId(length), .opcode = opcode, .flags = {.signaled = true}};
     wqe.immediate = Immediate(42);
     PostSend(wqe, {SgeOf(0, length)});
     RunAll(*qp_);
   }
-  // The same, to the second page.
+  // Posts a write of the same bytes to the second page.
   void Write(queue::SendOpcode opcode, uint32_t length, std::optional<Key> key = {}) {
     queue::SendWqe wqe{.id = WrId(length), .opcode = opcode, .flags = {.signaled = true}};
     wqe.immediate = Immediate(42);

@@ -30,7 +30,7 @@ inline UdpFabricOptions TestOptions() {
   return options;
 }
 
-// One that gets all headers of what arrives.
+// Opens a fabric that reports the headers of received datagrams.
 inline std::unique_ptr<UdpFabric> OpenOrDie(const UdpFabricOptions& options) {
   auto fabric = UdpFabric::Open(options);
   if (!fabric) ADD_FAILURE() << fabric.error().text;
@@ -38,14 +38,14 @@ inline std::unique_ptr<UdpFabric> OpenOrDie(const UdpFabricOptions& options) {
   return std::move(fabric).value();
 }
 
-// A datagram of `size` bytes, unlike any with another `seed`.
+// A datagram of `size` bytes whose contents depend on `seed`.
 inline std::vector<std::byte> TestBytes(size_t size, size_t seed) {
   std::vector<std::byte> bytes(size);
   for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(seed * 131 + i * 7 + i / 256);
   return bytes;
 }
 
-// Reserves and writes; the identification that it will have.
+// Writes a datagram into the batch; returns the IP identification that it gets.
 inline std::optional<uint16_t> Stage(UdpFabric& fabric, const Route& route,
                                      const std::vector<std::byte>& bytes) {
   const auto place = fabric.Reserve(route, bytes.size());
@@ -59,13 +59,13 @@ inline bool IsReady(int fd, short events, std::chrono::milliseconds timeout) {
   return poll(&waited, 1, static_cast<int>(timeout.count())) == 1;
 }
 
-// A datagram with bytes of its own, which outlast the burst.
+// A received datagram with a copy of its bytes, which stays valid after the burst.
 struct Received {
   ReceivedDatagram datagram;
   std::vector<std::byte> bytes;
 };
 
-// Receives until there are `count`, or nothing comes for two seconds.
+// Receives `count` datagrams, or fewer if none arrives for two seconds.
 inline std::vector<Received> ReceiveAll(UdpFabric& fabric, size_t count) {
   std::vector<Received> all;
   while (all.size() < count && IsReady(fabric.fd(), POLLIN, std::chrono::seconds(2))) {

@@ -21,9 +21,8 @@
 
 namespace verbena::transport {
 
-// The queues and the memory of one unreliable queue pair, which a test sends to itself: four pages
-// of real memory, all of one region. The first two are sent from or written to, the last two are
-// for receive buffers.
+// The queues and memory of an unreliable queue pair that sends to itself: one region of four pages
+// of real memory. The first two pages are sent or written to, the last two are receive buffers.
 class UnreliableFixture : public memory::MemoryFixture {
  protected:
   using Bytes = std::vector<std::byte>;
@@ -76,13 +75,13 @@ class UnreliableFixture : public memory::MemoryFixture {
     completions.resize(cq.Poll(completions).value_or(0));
     return completions;
   }
-  // Their statuses, of sends.
+  // The statuses of all send completions so far.
   std::vector<CompletionStatus> SendStatuses() {
     std::vector<CompletionStatus> statuses;
     for (const auto& completion : Poll(send_cq_)) statuses.push_back(completion.status);
     return statuses;
   }
-  // The one completion of a receive; a default one, and a failure, if there is not exactly one.
+  // The only receive completion. Fails the test and returns a default if there is not exactly one.
   Completion OneReceive() {
     const auto completions = Poll(receive_cq_);
     EXPECT_EQ(completions.size(), 1u);
@@ -91,7 +90,7 @@ class UnreliableFixture : public memory::MemoryFixture {
 
   // ---- Packets.
 
-  // One step; what it sent is added to packets_, what it asked for to requests_.
+  // Runs one step. Appends sent packets to packets_ and page requests to requests_.
   template <class Qp>
   bool RunOnce(Qp& qp) {
     Step step = MakeStep();
@@ -105,8 +104,8 @@ class UnreliableFixture : public memory::MemoryFixture {
     while (RunOnce(qp)) {
     }
   }
-  // What an engine does that finds the pages in memory, whatever the tables say: it answers before
-  // the queue pair's next step. All requests are urgent.
+  // Answers page requests as an engine does that finds the pages in memory although the tables have
+  // them absent: before the next step of the queue pair. All requests are urgent.
   template <class Qp>
   void RunWithResidentPages(Qp& qp) {
     while (!requests_.empty()) {
@@ -118,11 +117,11 @@ class UnreliableFixture : public memory::MemoryFixture {
               .has_value());
       Step step = MakeStep();
       qp.OnPagesReady(request.ticket, true, step);
-      EXPECT_TRUE(outbox_.page_requests().empty()) << "an answer to it wants nothing by itself";
+      EXPECT_TRUE(outbox_.page_requests().empty()) << "the answer caused another page request";
       RunAll(qp);
     }
   }
-  // Takes over what is in the outbox.
+  // Moves the contents of the outbox to packets_ and requests_.
   void Empty() {
     for (const OutPacket& packet : outbox_.packets()) {
       paths_.push_back(packet.path);

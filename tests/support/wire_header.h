@@ -33,8 +33,7 @@ inline std::vector<std::byte> RandomBytes(Random& random, std::size_t count) {
   return bytes;
 }
 
-// Serializes into bytes that are all ones, so that a field or reserved bit that is not written
-// shows.
+// Serializes over bytes of all ones, which reveals fields and reserved bits that are not written.
 template <class Header>
 std::vector<std::byte> Written(const Header& header) {
   std::vector<std::byte> bytes(Header::kSize, std::byte{0xFF});

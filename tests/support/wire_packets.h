@@ -21,7 +21,7 @@
 
 namespace verbena::wire {
 
-// A value for every header that a packet may have; an opcode takes those that it needs.
+// A value of every header that a packet may have.
 struct AllHeaders {
   Bth bth{};
   Rdeth rdeth{};
@@ -66,7 +66,7 @@ struct AllHeaders {
     return all;
   }
 
-  // Adds what the opcode needs.
+  // Adds the headers that the opcode has.
   void AddTo(const OpcodeInfo& info, PacketBuilder& builder) const {
     const auto add = [&](const auto& header) {
       if (info.Has(header.kExtension)) builder.Add(header);
@@ -93,7 +93,7 @@ inline std::vector<const OpcodeInfo*> AllOpcodes() {
   return all;
 }
 
-// A whole packet, its ICRC not yet computed.
+// A complete packet without its ICRC.
 inline std::vector<std::byte> BuildPacket(const OpcodeInfo& info, const AllHeaders& headers,
                                           const std::vector<std::byte>& payload) {
   std::vector<std::byte> bytes(256 + payload.size(), std::byte{0xEE});
@@ -104,7 +104,7 @@ inline std::vector<std::byte> BuildPacket(const OpcodeInfo& info, const AllHeade
   return bytes;
 }
 
-// The same, of headers that are named one by one.
+// The same with explicit headers.
 template <class... Headers>
 std::vector<std::byte> BuildPacket(const Bth& bth, std::span<const std::byte> payload,
                                    const Headers&... headers) {

@@ -1,6 +1,6 @@
-// Data transfers while memory runs out. Posting and polling allocate nothing, but the engine
-// allocates for pages that it sees for the first time: on the thread that polls, or on a thread of
-// Verbena. If that fails, work can fail or take longer; but all of it completes, and the next
+// Data transfers while allocations fail. Posting and polling allocate nothing, but the engine
+// allocates when it pages in a page for the first time, on the polling thread or on a thread of
+// Verbena. If that fails, requests can fail or take longer, but all of them complete, and the next
 // connection works.
 
 #include <sys/mman.h>
@@ -116,7 +116,7 @@ class DataPathTest : public ::testing::TestWithParam<ibv_qp_type> {
   // The number of completions of the sending side, and whether all succeeded.
   struct Completed {
     int count = 0;
-    bool all_well = true;
+    bool all_succeeded = true;
   };
   static Completed Poll(World& world, const Pair& pair, int count) {
     Completed completed;
@@ -127,7 +127,7 @@ class DataPathTest : public ::testing::TestWithParam<ibv_qp_type> {
       EXPECT_GE(found, 0);
       if (found != 1 || wc.qp_num != pair.from->qp_num) continue;
       ++completed.count;
-      completed.all_well = completed.all_well && wc.status == IBV_WC_SUCCESS;
+      completed.all_succeeded = completed.all_succeeded && wc.status == IBV_WC_SUCCESS;
     }
     return completed;
   }
@@ -143,25 +143,26 @@ class DataPathTest : public ::testing::TestWithParam<ibv_qp_type> {
       const int posted = PostAll(pair);
       const Completed completed = Poll(world, pair, posted);
       failed = failing.Stop();
-      EXPECT_EQ(completed.count, posted) << "refused memory " << n;
+      EXPECT_EQ(completed.count, posted) << "allocation " << n << " failed";
     }
     const Pair pair(world, IBV_QPT_RC);
     const int posted = PostAll(pair);
     const Completed completed = Poll(world, pair, posted);
-    EXPECT_EQ(completed.count, posted) << "after it was refused memory " << n;
-    EXPECT_TRUE(completed.all_well) << "after it was refused memory " << n;
+    EXPECT_EQ(completed.count, posted) << "after allocation " << n << " failed";
+    EXPECT_TRUE(completed.all_succeeded) << "after allocation " << n << " failed";
     return failed;
   }
 };
 
-TEST_P(DataPathTest, AllWorkCompletesWhenThePollerIsRefusedMemory) {
+TEST_P(DataPathTest, AllRequestsCompleteWhenAllocationsOfThePollerFail) {
   constexpr size_t kRequestsMax = 300;
   size_t n = 1;
   while (FailAt(n, Whose::kThisThread) && !HasFailure()) ASSERT_LT(++n, kRequestsMax);
 }
 
-// The number of allocations of these threads varies from run to run: tries a fixed number.
-TEST_P(DataPathTest, AllWorkCompletesWhenOurThreadsAreRefusedMemory) {
+// The number of allocations of these threads varies from run to run, so the test fails a fixed
+// number of them.
+TEST_P(DataPathTest, AllRequestsCompleteWhenAllocationsOfOurThreadsFail) {
   constexpr size_t kRequests = 24;
   for (size_t n = 1; n < kRequests && !HasFailure(); ++n) {
     static_cast<void>(FailAt(n, Whose::kOtherThreads));

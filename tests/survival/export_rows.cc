@@ -1,5 +1,5 @@
-// Every export that can fail, one row each. Some names are macros in the header that call something
-// else: parentheses around a name call the function itself.
+// A row for each export that can fail. Some names are also macros of the header; parentheses around
+// a name call the function itself.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ void AddObjects(std::vector<Row>& rows) {
                     return ByNull(w.made);
                   },
                   [](World& w) { ibv_free_device_list(w.Made<ibv_device*>()); }});
-  // Closes the world's context first: a second context would share its adapter.
+  // Closes the context of the world first, because a second context would share its adapter.
   rows.push_back({"ibv_open_device",
                   [](World& w) {
                     EXPECT_EQ(w.is_closed ? 0 : ibv_close_device(w.context), 0);
@@ -152,7 +152,7 @@ void AddQueues(std::vector<Row>& rows) {
                   }});
 }
 
-// All transitions, because each allocates different things.
+// All state transitions, because each allocates other objects.
 void AddModify(std::vector<Row>& rows) {
   rows.push_back({"ibv_modify_qp", [](World& w) { w.qp = w.Qp(); },
                   [](World& w) {
@@ -376,7 +376,7 @@ void AddQuestions(std::vector<Row>& rows) {
                   [](World& w) { EXPECT_EQ(ibv_destroy_ah(w.Made<ibv_ah>()), 0); }});
 }
 
-// The descriptors are nonblocking: EAGAIN only means that there is no event.
+// The descriptors are nonblocking, so EAGAIN means that there is no event.
 void AddEvents(std::vector<Row>& rows) {
   const auto no_wait = [](int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); };
   const auto none = [](int result) {

@@ -21,17 +21,17 @@ namespace verbena::survival {
 namespace {
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): operators have no object
-std::atomic<int> wanted = -1;  // a Resource; -1: nothing fails
+std::atomic<int> failing_resource = -1;  // a Resource; -1: none
 std::atomic<bool> is_of_others = false;
 std::atomic<size_t> left = 0;  // requests until the one that fails
 std::atomic<bool> has_failed = false;
 std::atomic<size_t> live_bytes = 0;
-thread_local bool is_asker = false;  // the thread that has a Failing
+thread_local bool owns_failing = false;  // whether this thread owns the Failing object
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 bool Fails(Resource resource) {
-  if (wanted.load(std::memory_order_relaxed) != static_cast<int>(resource)) return false;
-  if (is_asker == is_of_others.load()) return false;
+  if (failing_resource.load(std::memory_order_relaxed) != static_cast<int>(resource)) return false;
+  if (owns_failing == is_of_others.load()) return false;
   if (left.fetch_sub(1) != 1) return false;
   has_failed = true;
   return true;
@@ -43,7 +43,7 @@ bool DescriptorFails() {
   return true;
 }
 
-// The next function of this name: the one that this file replaces.
+// The function that this file replaces.
 template <class Fn>
 Fn* Real(Fn* /*of this type*/, const char* name) {
   return reinterpret_cast<Fn*>(dlsym(RTLD_NEXT, name));
@@ -70,16 +70,16 @@ const char* NameOf(Resource resource) {
 }
 
 Failing::Failing(Resource resource, size_t n, Whose whose) {
-  is_asker = true;
+  owns_failing = true;
   has_failed = false;
   left = n;
   is_of_others = whose == Whose::kOtherThreads;
-  wanted = static_cast<int>(resource);
+  failing_resource = static_cast<int>(resource);
 }
 
 bool Failing::Stop() {
-  wanted = -1;
-  is_asker = false;
+  failing_resource = -1;
+  owns_failing = false;
   return has_failed;
 }
 
@@ -96,7 +96,7 @@ std::ostream& operator<<(std::ostream& out, const Held& held) {
              << " threads";
 }
 
-// For the operators below; nullptr on failure.
+// Allocates for the operators below; nullptr on failure.
 namespace {
 
 void* Allocate(size_t size, size_t alignment) {
@@ -151,7 +151,7 @@ void operator delete[](void* memory, size_t, std::align_val_t) noexcept { surviv
 extern "C" {
 
 // The linker redirects calls of calloc in this program here (--wrap). A replacement of calloc
-// itself would be called by the loader and by a sanitizer before they are ready for it.
+// itself would also be called by the loader and a sanitizer, during their initialisation.
 void* __real_calloc(size_t count, size_t size);
 void* __wrap_calloc(size_t count, size_t size) {
   if (!survival::Fails(Resource::kMemory)) return __real_calloc(count, size);

@@ -11,7 +11,7 @@ namespace verbena::survival {
 
 enum class Resource : uint8_t {
   kMemory,      // operator new, calloc, mmap
-  kDescriptor,  // open, socket, eventfd and so on
+  kDescriptor,  // open, socket, eventfd, ...
   kThread,      // pthread_create
 };
 [[nodiscard]] const char* NameOf(Resource resource);

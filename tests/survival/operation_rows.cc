@@ -1,4 +1,4 @@
-// Verbs that call through the operations of a context and can fail, one row each.
+// A row for each verb that calls through the operations of a context and can fail.
 
 #include <fcntl.h>
 
@@ -90,7 +90,7 @@ void AddMemory(std::vector<Row>& rows) {
         {std::string("ops.ibv_advise_mr") + (waits ? " that waits" : ""), [](World& w) { w.Mr(); },
          [waits](World& w) {
            ibv_sge sge{reinterpret_cast<uint64_t>(w.bytes), sizeof w.bytes, w.Mr()->lkey};
-           // EINVAL: the pages could not be had, because there was no memory for the request.
+           // EINVAL: the pages could not be paged in, because allocating the request failed.
            const int error = ibv_advise_mr(w.Pd(), IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
                                            waits ? IBV_ADVISE_MR_FLAG_FLUSH : 0, &sge, 1);
            return ByNumber(error == EINVAL ? ENOMEM : error);
@@ -205,8 +205,7 @@ void AddSharedQueues(std::vector<Row>& rows) {
                   }});
 }
 
-// A work request that is built call by call needs memory that grows; ibv_wr_complete reports the
-// failure.
+// Building a work request with ibv_wr_* calls allocates; ibv_wr_complete reports a failure.
 void AddWorkBuilder(std::vector<Row>& rows) {
   rows.push_back({"ops.ibv_wr_complete",
                   [](World& w) {

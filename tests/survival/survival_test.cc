@@ -1,5 +1,5 @@
-// A program survives failures of the system: if a verb is refused memory, a descriptor or a thread,
-// the verb fails as its man page says, nothing leaks, and the same call works afterwards.
+// A program survives failed allocations: if a verb gets no memory, descriptor or thread, it fails
+// as its man page says, nothing leaks, and the same call works afterwards.
 
 #include <cctype>
 #include <cerrno>
@@ -19,13 +19,13 @@
 namespace verbena::survival {
 namespace {
 
-// More than any call needs. A row that exceeds it needs more at each attempt: a leak.
+// More than any call needs. A row that exceeds it needs more with each attempt, which is a leak.
 constexpr size_t kRequestsMax = 3'000;
 
 bool IsExpected(Resource resource, int error) {
   switch (resource) {
     case Resource::kMemory:
-      // EIO stands for a failure of the system without an error number: see ErrnoOf.
+      // EIO is the error of failures that have no errno: see ErrnoOf.
       return error == ENOMEM || error == EIO;
     case Resource::kDescriptor:
       return error == EMFILE || error == EIO;
@@ -35,7 +35,7 @@ bool IsExpected(Resource resource, int error) {
   return false;
 }
 
-// Waits: the kernel removes a thread a moment after it was joined.
+// Waits for the expected values: the kernel removes a thread a moment after it was joined.
 Held Settled(const Held& expected) {
   Held held = Held::Now();
   for (int i = 0; i < 1'000 && held != expected; ++i) {
@@ -47,7 +47,7 @@ Held Settled(const Held& expected) {
 
 class SurvivalTest : public ::testing::TestWithParam<Row> {
  protected:
-  // Suppresses warnings: each refusal is logged to standard error, thousands of times.
+  // Suppresses warnings: each of thousands of injected failures would be logged to stderr.
   SurvivalTest() { setenv("VERBENA_LOG", "error", 1); }
 
   static void RunOnce(const Row& row) {
@@ -58,8 +58,8 @@ class SurvivalTest : public ::testing::TestWithParam<Row> {
     row.tear_down(world);
   }
 
-  // A failed call may leave tables larger, but they must not grow without bound. If a table has
-  // room by now, the call can succeed.
+  // A failed call may grow a table, but not without bound. Once a table is large enough, the call
+  // can succeed.
   static void FailAgain(const Row& row, World& world, Resource resource, size_t n) {
     constexpr int kAtFirst = 4, kTimes = 16;
     size_t bytes = 0;
@@ -75,7 +75,7 @@ class SurvivalTest : public ::testing::TestWithParam<Row> {
     }
     if (row.takes_number || row.uses_kept_device) return;
     EXPECT_EQ(Held::Now().bytes, bytes)
-        << row.name << " leaks when it is refused " << NameOf(resource) << " " << n;
+        << row.name << " leaks when request " << n << " for " << NameOf(resource) << " fails";
   }
 
   // Fails the n-th request for the resource. False if the call needs fewer than n.
@@ -92,17 +92,17 @@ class SurvivalTest : public ::testing::TestWithParam<Row> {
           << row.name << ", refused " << NameOf(resource) << " " << n << ": " << outcome.error;
       FailAgain(row, world, resource, n);
       outcome = row.call(world);
-      EXPECT_TRUE(outcome.ok()) << row.name << " after it was refused " << NameOf(resource) << " "
-                                << n << ": " << outcome.error;
+      EXPECT_TRUE(outcome.ok()) << row.name << " after request " << n << " for " << NameOf(resource)
+                                << " failed: " << outcome.error;
     }
     if (outcome.ok()) row.tear_down(world);
     return failed;
   }
 };
 
-TEST_P(SurvivalTest, EachFailureIsAnErrorAndNothingIsLost) {
+TEST_P(SurvivalTest, EachFailureIsReportedAndNothingLeaks) {
   const Row& row = GetParam();
-  RunOnce(row);  // makes what a process makes once and keeps
+  RunOnce(row);  // creates the objects that a process creates once and keeps
   for (const Resource resource : {Resource::kMemory, Resource::kDescriptor, Resource::kThread}) {
     for (size_t n = 1;; ++n) {
       ASSERT_LT(n, kRequestsMax) << NameOf(resource);
@@ -150,7 +150,7 @@ TEST(SurvivalTableTest, HasARowForEveryExportThatMayFail) {
   std::set<std::string> known =
       NamesIn("cannot_fail.txt", ":", [](const std::string&) { return true; });
   for (const Row& row : ExportRows()) {
-    EXPECT_TRUE(known.insert(row.name).second) << row.name << " has a row, or cannot fail?";
+    EXPECT_TRUE(known.insert(row.name).second) << row.name << " has two rows, or cannot fail";
   }
   EXPECT_EQ(known, ours);
 }

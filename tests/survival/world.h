@@ -36,9 +36,8 @@ struct Outcome {
   return {result >= 0 ? 0 : static_cast<int>(-result)};
 }
 
-// A program on the verbs. Each injected failure gets a new World, so that an earlier one leaves
-// nothing behind. The destructor destroys the objects in reverse order; the test fails if that
-// fails.
+// A program on the verbs. Each injected failure gets a new World, so that failures do not affect
+// each other. The destructor destroys the objects in reverse order; the test fails if that fails.
 class World {
  public:
   World() {
@@ -63,7 +62,7 @@ class World {
 
   void AtEnd(std::function<int()> end) { ends_.push_back(std::move(end)); }
 
-  // Objects that rows need; each is made by the first call. Qp makes a new one each time.
+  // Objects that rows need, created by the first call. Qp creates a new one with each call.
   ibv_pd* Pd() {
     if (pd_ == nullptr) {
       pd_ = ibv_alloc_pd(context);
@@ -126,7 +125,7 @@ class World {
     return *cm_;
   }
 
-  // What the row's own call has made; the row destroys it.
+  // The object that the row's call creates and the row destroys.
   void* made = nullptr;
   void* bytes_of_buffer = nullptr;  // of ibv_alloc_buf
   template <class T>

@@ -94,7 +94,7 @@ TEST_F(AdviseTest, RefusesToWriteWhereTheProgramMayNot) {
 }
 
 TEST_F(AdviseTest, FailsIfAPageCannotBePagedIn) {
-  node_.TakeAway(2 * kPage, kPage);
+  node_.Unmap(2 * kPage, kPage);
   EXPECT_FALSE(Advise(0, 4 * kPage, Advice::kPrefetch).has_value());
   Succeed(Advise(0, 4 * kPage, Advice::kPrefetch, false));
   Succeed(Advise(0, 4 * kPage, Advice::kPrefetchNoFault));

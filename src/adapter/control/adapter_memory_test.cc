@@ -57,7 +57,7 @@ TEST_F(AdapterMemoryTest, RegistrationTouchesNoPage) {
 }
 
 TEST_F(AdapterMemoryTest, UnmappedLocalMemoryIsAnError) {
-  a_.TakeAway(8'192, 4'096);
+  a_.Unmap(8'192, 4'096);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 16'384)),
             CompletionStatus::kLocalProtectionError);
 }
@@ -67,13 +67,13 @@ TEST_F(AdapterMemoryTest, UnmappedMemoryThatTheTablesMarkPresentIsAnErrorAndMark
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 16'384)),
             CompletionStatus::kSuccess);
   // The tables say that it is present.
-  a_.TakeAway(8'192, 4'096);
+  a_.Unmap(8'192, 4'096);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, 16'384)),
             CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(a_.adapter().Query(qa_)->state, QpState::kErr);
   EXPECT_EQ(a_.adapter().Query()->port.copies_failed, 1U);
   // Mapped again, a new connection can use it: it is requested again.
-  a_.GiveBack(8'192, 4'096);
+  a_.MapFresh(8'192, 4'096);
   const uint64_t requests = a_.adapter().Query()->port.page_requests;
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
@@ -95,8 +95,8 @@ TEST_F(AdapterMemoryTest, MemoryThatIsMappedAgainInTimeIsUsed) {
   }
   for (TestNode* const node : {&a_, &b_}) {
     for (const SendOpcode opcode : {SendOpcode::kWrite, SendOpcode::kRead}) {
-      node->TakeAway(16'384, 32'768);
-      node->GiveBack(16'384, 32'768);
+      node->Unmap(16'384, 32'768);
+      node->MapFresh(16'384, 32'768);
       a_.Fill(0, 65'536, 7);
       EXPECT_EQ(Do(MakeSend(opcode, 2, b_.Remote(0)), a_.Bytes(0, 65'536)),
                 CompletionStatus::kSuccess);
@@ -111,7 +111,7 @@ TEST_F(AdapterMemoryTest, AReadOfUnmappedMemoryThatTheTablesMarkPresentIsARemote
   Connect(a_, other_a, b_, other_b);
   ASSERT_EQ(Do(MakeSend(SendOpcode::kRead, 1, b_.Remote(0)), a_.Bytes(0, 65'536)),
             CompletionStatus::kSuccess);
-  b_.TakeAway(32'768, 4'096);
+  b_.Unmap(32'768, 4'096);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 2, b_.Remote(0)), a_.Bytes(0, 65'536)),
             CompletionStatus::kRemoteAccessError);
   Post(a_, other_a, MakeSend(SendOpcode::kRead, 3, b_.Remote(0)), a_.Bytes(0, 32'768));
@@ -121,7 +121,7 @@ TEST_F(AdapterMemoryTest, AReadOfUnmappedMemoryThatTheTablesMarkPresentIsARemote
 }
 
 TEST_F(AdapterMemoryTest, UnmappedRemoteMemoryIsARemoteError) {
-  b_.TakeAway(0, 4'096);
+  b_.Unmap(0, 4'096);
   const CompletionStatus status =
       Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 64));
   EXPECT_TRUE(status == CompletionStatus::kRemoteAccessError ||
@@ -284,10 +284,10 @@ INSTANTIATE_TEST_SUITE_P(Both, UnreliableMemoryTest, testing::Values(QpType::kUc
 
 TEST_P(UnreliableMemoryTest, UnmappedMemoryFailsOnlyTheSend) {
   ASSERT_EQ(Send(), CompletionStatus::kSuccess);
-  a_.TakeAway(0, 4'096);
+  a_.Unmap(0, 4'096);
   EXPECT_EQ(Send(), CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(a_.adapter().Query(from_)->state, QpState::kSqe) << "it receives on";
-  a_.GiveBack(0, 4'096);
+  a_.MapFresh(0, 4'096);
   QpChange change;
   change.attributes.state = QpState::kRts;
   change.mask = Attribute::kState;
@@ -301,8 +301,8 @@ TEST_P(UnreliableMemoryTest, MemoryMappedInItsPlaceIsSent) {
   PostReceive(b_, to_, 2, b_.Bytes(0, 2'000));
   const uint64_t offset = GetParam() == QpType::kUd ? 40 : 0;
   for (const uint8_t seed : {uint8_t{3}, uint8_t{4}}) {
-    a_.TakeAway(0, 4'096);
-    a_.GiveBack(0, 4'096);
+    a_.Unmap(0, 4'096);
+    a_.MapFresh(0, 4'096);
     a_.Fill(0, 1'000, seed);
     ASSERT_EQ(Send(), CompletionStatus::kSuccess);
     ASSERT_TRUE(b_.Wait().has_value());

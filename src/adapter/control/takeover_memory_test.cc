@@ -218,7 +218,7 @@ TEST_F(TakeoverMemoryThreads, ASmallBudgetLimitsTheNumberOfRegions) {
 TEST_F(TakeoverMemoryThreads, UnmappedMemoryIsAnAccessError) {
   Connect();
   node_.Fill(0, kBytes, 1);
-  node_.TakeAway(kMebibyte, kMebibyte);
+  node_.Unmap(kMebibyte, kMebibyte);
   EXPECT_EQ(Move(0, kMebibyte + kPage, kPage), CompletionStatus::kRemoteAccessError);
 }
 

@@ -11,7 +11,7 @@
 namespace verbena::ibverbs {
 
 // The GIDs of the port by index. Programs remember indices, so these are stable: every query reads
-// the addresses of the machine anew. An address that goes away leaves its entry empty. An address
+// the addresses of the machine again. An address that goes away leaves its entry empty. An address
 // that appears gets the entry that it had before, or a new one at the end.
 //
 // One table for all contexts of a process, since all see the same port. Thread rule: any thread.

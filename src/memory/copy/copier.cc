@@ -8,8 +8,8 @@
 namespace verbena::memory {
 namespace {
 
-// Walks the pieces of [offset, offset + length) of the list. `copy(piece, done, size)` moves `size`
-// bytes at `piece`, when `done` bytes were moved before.
+// Visits the spans of [offset, offset + length) of the list. `copy(at, done, size)` copies `size`
+// bytes at address `at`, after `done` bytes.
 template <class Copy>
 CopyOutcome Walk(const SpanList& list, uint64_t offset, uint64_t length, Copy copy) {
   CHECK(offset <= list.length());
@@ -31,7 +31,7 @@ CopyOutcome Walk(const SpanList& list, uint64_t offset, uint64_t length, Copy co
   return {.copied = done, .fault = std::nullopt};
 }
 
-// The word, if it is aligned; an aligned word never lies in two pieces.
+// The word, if it is aligned; an aligned word is always in one span.
 Result<std::byte*, AtomicFailure> WordOf(const SpanList& list) {
   CHECK(list.length() == sizeof(uint64_t));
   const MachineAddress address = list[0].address;

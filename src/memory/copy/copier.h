@@ -9,8 +9,8 @@
 #include "memory/copy/guarded_copy.h"
 #include "memory/copy/span_list.h"
 
-// Copies and atomics on the spans of a translated access. Every access here is guarded: if a page
-// has gone since the translation, the result says so. SignalGuard must be installed.
+// Copies and atomics on the spans of a translated access. All accesses are guarded: if a page is
+// missing, the result reports it. SignalGuard must be installed.
 //
 // Thread rule: all functions can run in any thread at any time.
 
@@ -25,7 +25,7 @@ using CopyOutcome = CopyResult;
                                  std::span<const std::byte> from);
 [[nodiscard]] CopyOutcome CopyOut(std::span<std::byte> to, const SpanList& from, uint64_t offset);
 
-// The same for the whole list, from its first to its last byte. The lengths must be the same.
+// The same for the whole list. REQUIRES: equal lengths.
 [[nodiscard]] inline CopyOutcome CopyIn(const SpanList& to, std::span<const std::byte> from) {
   CHECK(from.size() == to.length());
   if (to.size() == 1) return GuardedCopy(PointerTo(to[0].address), from.data(), from.size());
@@ -37,11 +37,11 @@ using CopyOutcome = CopyResult;
   return CopyOut(to, from, 0);
 }
 
-// Why an atomic operation did nothing.
+// The reason why an atomic operation was not executed.
 struct AtomicFailure {
   enum class Reason {
     kMisaligned,  // the address is not a multiple of 8
-    kMissing,     // the page is not there, or not writable
+    kMissing,     // the page is not mapped, or not writable
   };
   Reason reason;
   MachineAddress address;
@@ -50,7 +50,7 @@ struct AtomicFailure {
 };
 
 // Atomic operations on the 8 bytes of a list, in the byte order of the machine. They return the
-// value that was there before.
+// previous value.
 [[nodiscard]] Result<uint64_t, AtomicFailure> CompareAndSwap(const SpanList& word,
                                                              uint64_t expected, uint64_t desired);
 [[nodiscard]] Result<uint64_t, AtomicFailure> FetchAdd(const SpanList& word, uint64_t addend);

@@ -26,12 +26,12 @@ class CopierTest : public testing::Test {
   CopierTest() { SignalGuard::Install(); }
   ~CopierTest() override { SignalGuard::Uninstall(); }
 
-  // Not inlined: in a sanitizer build gcc would believe that it reads pieces not yet appended.
+  // Not inlined: in a sanitizer build gcc would warn of reads of spans that are not appended yet.
   [[gnu::noinline]] static void Append(SpanList& list, const std::byte* pointer, uint64_t length) {
     CHECK(list.Append({MachineAddressOf(pointer), length}));
   }
 
-  // Three pieces that are out of order in memory, end at a page's edge, and start in mid-page.
+  // Three spans that are out of order in memory, end at a page boundary, and start within a page.
   SpanList Scattered() const {
     SpanList list;
     Append(list, pages_.page(3) - 100, 100);
@@ -40,7 +40,7 @@ class CopierTest : public testing::Test {
     return list;
   }
 
-  // What the list holds, read without the code under test.
+  // The bytes of the list, read without the code under test.
   static std::vector<std::byte> Gather(const SpanList& list) {
     std::vector<std::byte> bytes;
     for (const Span span : list) {
@@ -56,14 +56,14 @@ class CopierTest : public testing::Test {
 
 using CopierDeathTest = CopierTest;
 
-TEST_F(CopierTest, FillsThePiecesInOrder) {
+TEST_F(CopierTest, FillsTheSpansInOrder) {
   const SpanList list = Scattered();
   const std::vector<std::byte> message = RandomBytes(random_, list.length());
   EXPECT_EQ(CopyIn(list, message), (CopyOutcome{.copied = message.size(), .fault = {}}));
   EXPECT_EQ(Gather(list), message);
 }
 
-TEST_F(CopierTest, ReadsThePiecesInOrder) {
+TEST_F(CopierTest, ReadsTheSpansInOrder) {
   const SpanList list = Scattered();
   std::ranges::copy(RandomBytes(random_, pages_.size()), pages_.data());
   std::vector<std::byte> message(list.length());
@@ -71,14 +71,14 @@ TEST_F(CopierTest, ReadsThePiecesInOrder) {
   EXPECT_EQ(message, Gather(list));
 }
 
-TEST_F(CopierTest, NothingIntoNothing) {
+TEST_F(CopierTest, CopiesZeroBytes) {
   EXPECT_EQ(CopyIn(SpanList(), {}), (CopyOutcome{}));
   EXPECT_EQ(CopyOut({}, SpanList()), (CopyOutcome{}));
   EXPECT_EQ(CopyIn(Scattered(), Scattered().length(), {}), (CopyOutcome{}));
 }
 
 // Compares parts of a list with a copy of the whole.
-TEST_F(CopierTest, PartsTouchOnlyThemselves) {
+TEST_F(CopierTest, ACopyOfAPartTouchesOnlyThatPart) {
   const SpanList list = Scattered();
   for (int round = 0; round < 2000; ++round) {
     std::vector<std::byte> expected = Gather(list);
@@ -95,9 +95,9 @@ TEST_F(CopierTest, PartsTouchOnlyThemselves) {
   }
 }
 
-TEST_F(CopierTest, SaysWhichByteIsMissing) {
+TEST_F(CopierTest, ReportsTheMissingByte) {
   const SpanList list = Scattered();
-  pages_.Protect(1, PROT_NONE);  // all of the second piece, the last 7 bytes of the third
+  pages_.Protect(1, PROT_NONE);  // the whole second span, and the last 7 bytes of the third
   std::vector<std::byte> message(list.length());
   const CopyOutcome second = {.copied = 100, .fault = MachineAddressOf(pages_.page(1) + 13)};
   EXPECT_EQ(CopyIn(list, message), second);
@@ -148,7 +148,7 @@ TEST_F(CopierAtomicTest, AddsAndSwaps) {
   EXPECT_EQ(ValueAt(16), 0u);
 }
 
-TEST_F(CopierAtomicTest, MisalignedWordIsRefusedUntouched) {
+TEST_F(CopierAtomicTest, RefusesAMisalignedWord) {
   for (size_t offset = 1; offset < 8; ++offset) {
     const AtomicFailure failure = {.reason = AtomicFailure::Reason::kMisaligned,
                                    .address = MachineAddressOf(pages_.data() + offset)};
@@ -159,15 +159,15 @@ TEST_F(CopierAtomicTest, MisalignedWordIsRefusedUntouched) {
   EXPECT_EQ(ValueAt(8), 0u);
 }
 
-// Two pages that are not neighbours: the word has two pieces, even if each is aligned.
-TEST_F(CopierAtomicTest, WordInTwoPiecesIsMisaligned) {
+// Two pages that are not adjacent: the word has two spans, even if each is aligned.
+TEST_F(CopierAtomicTest, RefusesAWordInTwoSpans) {
   SpanList list;
   Append(list, pages_.page(1) - 4, 4);
   Append(list, pages_.page(3), 4);
   EXPECT_EQ(FetchAdd(list, 1).error().reason, AtomicFailure::Reason::kMisaligned);
 }
 
-TEST_F(CopierAtomicTest, MissingPageIsSaid) {
+TEST_F(CopierAtomicTest, ReportsAMissingPage) {
   pages_.Protect(0, PROT_READ);
   const AtomicFailure failure = {.reason = AtomicFailure::Reason::kMissing,
                                  .address = MachineAddressOf(pages_.data() + 24)};
@@ -175,7 +175,7 @@ TEST_F(CopierAtomicTest, MissingPageIsSaid) {
   EXPECT_EQ(CompareAndSwap(WordAt(pages_.data() + 24), 0, 1).error(), failure);
 }
 
-TEST_F(CopierAtomicDeathTest, OtherLengthsAreOurBug) {
+TEST_F(CopierAtomicDeathTest, RefusesOtherLengths) {
   SpanList list;
   EXPECT_DEATH((void)FetchAdd(list, 1), "CHECK failed");
   Append(list, pages_.data(), 16);

@@ -9,7 +9,7 @@ namespace verbena::memory {
 namespace internal::assembly {
 namespace {
 
-// A range of the assembly that can fault, and where a thread that faulted in it resumes.
+// A range of the assembly code that can fault, and the address at which a thread resumes.
 struct Recovery {
   uintptr_t begin;
   uintptr_t end;

@@ -14,15 +14,15 @@
 // process.
 //
 // On x86-64 a signal handler catches the fault, so SignalGuard must be installed before the first
-// access; an access that succeeds pays nothing for it. Elsewhere the kernel makes the copy, which
-// is slow but involves no signal.
+// access; an access that succeeds has no extra cost. On other architectures the kernel copies,
+// which is slow but raises no signal.
 //
 // Thread rule: all functions can run in any thread at any time.
 
 namespace verbena::memory {
 
-// Whether guarded atomics are atomic towards everything the processor does, or, without the
-// assembly, only towards each other: the difference between IBV_ATOMIC_GLOB and IBV_ATOMIC_HCA.
+// Whether guarded atomics are atomic with respect to all accesses of processors (IBV_ATOMIC_GLOB),
+// or, without the assembly code, only with respect to each other (IBV_ATOMIC_HCA).
 inline constexpr bool kGuardedAtomicsAreGlobal = VERBENA_GUARDED_ASSEMBLY;
 
 // The byte that could not be reached.
@@ -41,8 +41,8 @@ struct CopyResult {
   friend bool operator==(const CopyResult&, const CopyResult&) = default;
 };
 
-// Copies from low to high addresses. Where the two ranges overlap the bytes are unspecified, as for
-// memcpy; after a fault, so are the target's bytes behind the first `copied`.
+// Copies from low to high addresses. The result is unspecified where the two ranges overlap, as for
+// memcpy, and, after a fault, for the target's bytes after the first `copied`.
 [[nodiscard]] inline CopyResult GuardedCopy(void* to, const void* from, size_t size) {
   const internal::RawCopy raw = internal::raw::Copy(to, from, size);
   if (raw.copied == size) [[likely]] {
@@ -52,7 +52,7 @@ struct CopyResult {
 }
 
 // Sequentially consistent accesses to one word, which must be aligned to 8 bytes. The last three
-// return the value that was there before.
+// return the previous value.
 [[nodiscard]] Result<uint64_t, MemoryFault> GuardedLoad64(const void* word);
 [[nodiscard]] Result<void, MemoryFault> GuardedStore64(void* word, uint64_t value);
 [[nodiscard]] Result<uint64_t, MemoryFault> GuardedCompareAndSwap64(void* word, uint64_t expected,

@@ -10,8 +10,8 @@
 namespace verbena::memory::internal::portable {
 namespace {
 
-// Whether all bytes were moved. The kernel guards both sides, although the call is meant for a
-// source in another process.
+// Whether all bytes were copied. The kernel guards both sides, although the call is intended for
+// another process.
 bool Move(void* to, const void* from, size_t size) {
   const iovec target = {.iov_base = to, .iov_len = size};
   const iovec source = {.iov_base = const_cast<void*>(from), .iov_len = size};
@@ -25,8 +25,8 @@ uintptr_t ToPageEnd(const void* pointer) {
 // One lock for the process, because its threads share the memory.
 constinit Mutex update_mutex;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
-// Read, change, write under one lock: atomic towards the other guarded atomics, not towards the
-// processor. See kGuardedAtomicsAreGlobal.
+// Read, modify, write under one lock: atomic with respect to other guarded atomics, but not to
+// plain accesses. See kGuardedAtomicsAreGlobal.
 template <class Change>
 RawWord Update(void* word, Change change) {
   const MutexLock lock(update_mutex);
@@ -39,7 +39,8 @@ RawWord Update(void* word, Change change) {
 
 }  // namespace
 
-// Copies in pieces that lie in one page on both sides, so that each moves whole or not at all.
+// Copies in parts that lie in one page on both sides, so that each is copied completely or not at
+// all.
 RawCopy Copy(void* to, const void* from, size_t size) {
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);

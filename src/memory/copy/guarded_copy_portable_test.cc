@@ -55,7 +55,7 @@ TEST(PortableGuardedCopy, WordsAreLoadedAndChanged) {
   EXPECT_EQ(word, 9u);
 }
 
-TEST(PortableGuardedCopy, WordsThatAreNotThereAreMissing) {
+TEST(PortableGuardedCopy, ReportsMissingWords) {
   const PagesForTest pages(1);
   EXPECT_EQ(Load(pages.data()).missing, 0u);
   pages.Protect(0, PROT_READ);

@@ -9,12 +9,12 @@ namespace verbena::memory::internal {
 
 struct RawCopy {
   uint64_t copied;
-  uint64_t fault;  // meaningful when fewer bytes were copied than asked for
+  uint64_t fault;  // valid if fewer bytes were copied than requested
 };
 
 struct RawWord {
   uint64_t value;    // before the operation
-  uint64_t missing;  // 1 when the word could not be reached
+  uint64_t missing;  // 1 if the page is missing
 };
 
 #if defined(__x86_64__)
@@ -31,8 +31,8 @@ RawWord CompareAndSwap(void* word, uint64_t expected, uint64_t desired)
     VERBENA_IN_ASSEMBLY(verbena_guarded_compare_and_swap);
 #undef VERBENA_IN_ASSEMBLY
 
-// For the signal handler: where a thread that faulted at `program_counter` goes on, or 0 when it
-// was not in a guarded access.
+// For the signal handler: the address at which a thread that faulted at `program_counter` resumes,
+// or 0 if it was not in a guarded access.
 uintptr_t RecoveryFor(uintptr_t program_counter);
 }  // namespace assembly
 
@@ -40,9 +40,8 @@ uintptr_t RecoveryFor(uintptr_t program_counter);
 #define VERBENA_GUARDED_ASSEMBLY 0
 #endif
 
-// guarded_copy_portable.cc: the kernel copies, from this process to this process, and returns a
-// count where a plain access would raise a signal. Compiled everywhere, so that it is tested
-// everywhere.
+// guarded_copy_portable.cc: the kernel copies within this process, and returns a count where a
+// plain access would raise a signal. Compiled on all architectures, so that it is tested on all.
 namespace portable {
 RawCopy Copy(void* to, const void* from, size_t size);
 RawWord Load(const void* word);

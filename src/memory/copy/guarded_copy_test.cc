@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kPage = PagesForTest::kPage;
 constexpr std::byte kUntouched{0xEE};
 
-// A byte that differs from its neighbours and from those a vector or a page away.
+// A byte that differs from its neighbours and from those at the distance of a vector or a page.
 std::byte Pattern(size_t i) { return static_cast<std::byte>((i * 7 + i / 251) % 253); }
 
 std::vector<std::byte> PatternBytes(size_t size) {
@@ -75,7 +75,7 @@ TEST_F(GuardedCopyTest, NothingToCopyTouchesNothing) {
   EXPECT_EQ(GuardedCopy(nullptr, nullptr, 0), Complete(0));
 }
 
-// The copy must stop at the exact byte, whatever the size and wherever the blocks of it fall.
+// The copy must stop at the exact byte, for all sizes and alignments of its blocks.
 TEST_F(GuardedCopyTest, StopsWhereTheSourceEnds) {
   const PagesForTest pages(2);
   std::ranges::copy(PatternBytes(kPage), pages.data());
@@ -137,7 +137,7 @@ TEST_F(GuardedCopyTest, TruncatedFileIsAFault) {
   EXPECT_EQ(GuardedCopy(pages.page(1) - 20, buffer.data(), 64), MissingAt(20, pages.page(1)));
 }
 
-TEST_F(GuardedCopyTest, AddressesThatCannotExistAreFaults) {
+TEST_F(GuardedCopyTest, NonCanonicalAddressesAreFaults) {
   std::array<std::byte, 256> buffer{};
   for (const uint64_t address : {uint64_t{0}, uint64_t{1} << 63, ~uint64_t{0} - 255}) {
     std::byte* const nowhere = PointerTo(MachineAddress(address));
@@ -148,7 +148,7 @@ TEST_F(GuardedCopyTest, AddressesThatCannotExistAreFaults) {
   }
 }
 
-TEST_F(GuardedCopyTest, WorksAgainWhenThePageIsBack) {
+TEST_F(GuardedCopyTest, WorksAgainWhenThePageIsMapped) {
   const PagesForTest pages(1);
   const std::vector<std::byte> source = PatternBytes(kPage);
   for (int round = 0; round < 3; ++round) {
@@ -167,7 +167,7 @@ TEST_F(GuardedWordTest, LoadsAndStores) {
   EXPECT_EQ(word, ~uint64_t{0});
 }
 
-TEST_F(GuardedWordTest, SwapsOnlyWhatIsExpected) {
+TEST_F(GuardedWordTest, SwapsOnlyTheExpectedValue) {
   alignas(8) uint64_t word = 5;
   EXPECT_EQ(GuardedCompareAndSwap64(&word, 5, 7), 5u);
   EXPECT_EQ(word, 7u);
@@ -197,12 +197,12 @@ TEST_F(GuardedWordTest, ReadOnlyPageCanOnlyBeLoaded) {
   pages.Protect(0, PROT_READ);
   EXPECT_EQ(GuardedLoad64(pages.data()), 0u);
   EXPECT_FALSE(GuardedStore64(pages.data(), 1).has_value());
-  // Even where nothing would change: a locked instruction always writes.
+  // Also if the value would not change: a locked instruction always writes.
   EXPECT_FALSE(GuardedCompareAndSwap64(pages.data(), 1, 2).has_value());
   EXPECT_FALSE(GuardedFetchAdd64(pages.data(), 0).has_value());
 }
 
-TEST(GuardedWordDeathTest, MisalignedWordIsOurBug) {
+TEST(GuardedWordDeathTest, RefusesAMisalignedWord) {
   alignas(8) std::array<std::byte, 16> bytes{};
   EXPECT_DEATH((void)GuardedLoad64(bytes.data() + 4), "CHECK failed");
   EXPECT_DEATH((void)GuardedStore64(bytes.data() + 1, 0), "CHECK failed");
@@ -210,13 +210,13 @@ TEST(GuardedWordDeathTest, MisalignedWordIsOurBug) {
   EXPECT_DEATH((void)GuardedFetchAdd64(bytes.data() + 2, 0), "CHECK failed");
 }
 
-// Takes page 1 away and gives it back, in every way there is, until it is stopped.
-class Vandal {
+// Removes and restores page 1 repeatedly, in all possible ways, until it is stopped.
+class PageRemover {
  public:
-  explicit Vandal(const PagesForTest& pages) : thread_([this, &pages] { Run(pages); }) {
+  explicit PageRemover(const PagesForTest& pages) : thread_([this, &pages] { Run(pages); }) {
     while (!started_) std::this_thread::yield();
   }
-  ~Vandal() {
+  ~PageRemover() {
     stop_ = true;
     thread_.join();
   }
@@ -237,9 +237,9 @@ class Vandal {
   std::thread thread_;
 };
 
-TEST_F(GuardedCopyThreads, PageComesAndGoesUnderTheCopy) {
+TEST_F(GuardedCopyThreads, PagesAreUnmappedAndMappedDuringACopy) {
   const PagesForTest pages(2);
-  const Vandal vandal(pages);
+  const PageRemover remover(pages);
   const std::vector<std::byte> source = PatternBytes(2 * kPage);
   size_t completed = 0, faulted = 0;
   for (size_t i = 0; i < 100'000 || completed < 100 || faulted < 100; ++i) {
@@ -260,9 +260,9 @@ TEST_F(GuardedCopyThreads, PageComesAndGoesUnderTheCopy) {
   }
 }
 
-TEST_F(GuardedCopyThreads, ManyThreadsFaultAtOnce) {
+TEST_F(GuardedCopyThreads, ManyThreadsFaultConcurrently) {
   const PagesForTest pages(2);
-  const Vandal vandal(pages);
+  const PageRemover remover(pages);
   std::vector<std::thread> copiers;
   for (int t = 0; t < 4; ++t) {
     copiers.emplace_back([&pages] {
@@ -290,8 +290,8 @@ void RunTwice(Body body) {
   second.join();
 }
 
-// Programs wait for words that a peer writes: none is seen half written, even if a page behind it
-// is missing.
+// Programs poll words that a peer writes: no word is seen half written, even if the next page is
+// missing.
 TEST_F(GuardedCopyThreads, AFaultStoresWholeWords) {
   const PagesForTest pages(2);
   pages.Protect(1, PROT_NONE);

@@ -1,12 +1,13 @@
-// The guarded accesses of guarded_copy.h for x86-64: all instructions that may meet a missing page.
+// The guarded accesses of guarded_copy.h for x86-64: all instructions that may access a missing
+// page.
 //
-// Each stretch of such instructions has a row in the recovery table at the end, and the signal
-// handler does nothing but move the program counter from the stretch to the row's recovery label.
-// So an access that succeeds pays nothing for being guarded, and one that fails has its whole story
-// in registers: no thread-local state, no jump buffer.
+// Each range of such instructions has a row in the recovery table at the end, and the signal
+// handler only moves the program counter from the range to the recovery label of the row. So an
+// access that succeeds has no extra cost, and one that fails has its whole state in registers: no
+// thread-local state, no jump buffer.
 //
-// Loops of vector moves with aligned stores rather than `rep movsb`, which on some processors is 25
-// times slower when the low bits of the two addresses are unlucky, and no faster when they are not.
+// Vector moves with aligned stores instead of `rep movsb`: on some processors the latter is 25
+// times slower for some combinations of the low address bits, and no faster for the others.
 
 #if defined(__x86_64__)
 
@@ -36,8 +37,8 @@
   \move %\vector\()3, 3*\step(%rdi,\index)
 .endm
 
-// Copies more than 4 * step bytes: one vector to where the target becomes aligned, then blocks of
-// four, then the last four, which overlap what came before.
+// Copies more than 4 * step bytes: one unaligned vector, then blocks of four with aligned stores,
+// then the last four, which overlap the previous ones.
 .macro COPY_LONG move, vector, step
   \move (%rsi), %\vector\()0
   \move %\vector\()0, (%rdi)
@@ -63,7 +64,7 @@
 // RawCopy Copy(void* to, const void* from, size_t size)
 //
 //   rdi, rsi, rdx   to, from, size: never changed, so recovery can rely on them
-//   rax             bytes surely copied, at every instruction: a thread may be called back at any
+//   rax             bytes surely copied, at every instruction: an interrupt can occur at any
 //   result          rax: bytes copied; rdx: the address that is missing when rax < size
 FUNCTION verbena_guarded_copy
   xorl %eax, %eax
@@ -129,10 +130,10 @@ FUNCTION verbena_guarded_copy
   vzeroupper
   ret
 
-// A fast path met a missing page. What it has surely done is in rax; going on from there in small
-// steps finds the exact byte that is missing, and which side it is on. Nothing is found if the page
-// came back. Whole words of the target are stored whole, as the fast paths do: programs wait for
-// words that a peer writes.
+// A fast path met a missing page. rax has the number of bytes that are surely copied. Continuing
+// from there in small steps finds the exact missing byte and its side; if the page is mapped again
+// meanwhile, the copy completes. Words of the target are stored atomically, as in the fast paths,
+// because programs poll words that a peer writes.
 .Lrecover_wide:
   vzeroupper
 .Lstep:
@@ -167,8 +168,8 @@ FUNCTION verbena_guarded_copy
   ret
 END_FUNCTION verbena_guarded_copy
 
-// The words. Aligned 8-byte moves are atomic on this architecture, and a locked instruction orders
-// all that is around it. Results: rax: the value before; rdx: 1 when the page is missing.
+// Word accesses. Aligned 8-byte moves are atomic on this architecture, and a locked instruction is
+// a full fence. Results: rax: the previous value; rdx: 1 if the page is missing.
 
 .macro WORD_FUNCTION name
   FUNCTION \name
@@ -211,8 +212,8 @@ END_FUNCTION verbena_guarded_compare_and_swap
 
 // struct Recovery { uintptr_t begin, end, resume; }
 //
-// The stretches include the branches between the accesses, because valgrind sometimes reports the
-// branch that led to an instruction in place of the instruction.
+// The ranges include the branches between the accesses, because valgrind sometimes reports the
+// branch to an instruction instead of the instruction.
   .section .data.rel.ro, "aw", @progbits
   .p2align 3
   .globl verbena_guarded_recoveries, verbena_guarded_recoveries_end

@@ -1,4 +1,4 @@
-// Guarded accesses to pages that do not come, and threads that are called back from them.
+// Guarded accesses that sleep on stuck pages, and threads that are interrupted in them.
 
 #include <unistd.h>
 
@@ -32,7 +32,8 @@ class InterruptThreads : public testing::Test {
     pages_->Stick(1, 1);
   }
 
-  // Runs access() on another thread, and calls that back until it ends. How often.
+  // Runs access() on another thread, and interrupts it until it ends. Returns the number of
+  // interrupts.
   template <class AccessKind>
   int CallBackFrom(AccessKind access, useconds_t pause = 1'000, int most = 1'000) {
     std::atomic<pid_t> thread = 0;
@@ -56,7 +57,7 @@ class InterruptThreads : public testing::Test {
   std::array<std::byte, 4'096> own_{};
 };
 
-TEST_F(InterruptThreads, ACopyEndsAtTheByteThatDoesNotCome) {
+TEST_F(InterruptThreads, AnInterruptedCopyEndsAtTheMissingByte) {
   for (const bool reads : {true, false}) {
     for (const size_t size : {3U, 16U, 60U, 100U, 1'000U}) {
       std::byte* const border = pages_->bytes().data() + StuckPages::kPage;
@@ -73,7 +74,7 @@ TEST_F(InterruptThreads, ACopyEndsAtTheByteThatDoesNotCome) {
   }
 }
 
-TEST_F(InterruptThreads, AnAtomicEndsWithoutEffect) {
+TEST_F(InterruptThreads, AnInterruptedAtomicHasNoEffect) {
   std::byte* const word = pages_->bytes().data() + StuckPages::kPage;
   std::optional<Result<uint64_t, MemoryFault>> result;
   EXPECT_LT(CallBackFrom([&] { result = GuardedFetchAdd64(word, 1); }), 1'000);
@@ -83,9 +84,9 @@ TEST_F(InterruptThreads, AnAtomicEndsWithoutEffect) {
   EXPECT_EQ(*GuardedLoad64(word), 0U);
 }
 
-// Whatever the thread does when the signal comes: an addition is made once, or is not made and says
-// so; a copy is whole as far as it says.
-TEST_F(InterruptThreads, AThreadThatDoesNotSleepLosesNothing) {
+// For an interrupt at any instruction: an addition is executed once, or not executed and reported
+// as failed; a copy has copied as many bytes as it reports.
+TEST_F(InterruptThreads, AnInterruptOfARunningThreadHasNoEffect) {
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
   GTEST_SKIP()

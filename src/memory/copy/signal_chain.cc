@@ -36,8 +36,8 @@ bool Same(const struct sigaction& a, const struct sigaction& b) {
   return true;
 }
 
-// The mark of a fault that is passed on lives in `uc_link`: the system sets it to null for each
-// signal and does not read it when the handler returns.
+// The depth of a fault that is passed on is stored in `uc_link`: the system sets it to null for
+// each signal and does not read it when the handler returns.
 size_t DepthOf(const ucontext_t& context) { return reinterpret_cast<uintptr_t>(context.uc_link); }
 
 void SetDepth(ucontext_t& context, size_t depth) {
@@ -47,7 +47,7 @@ void SetDepth(ucontext_t& context, size_t depth) {
 }  // namespace
 
 bool IsFault(int signal, const siginfo_t* info) {
-  // A memory error that the interrupted thread did not touch: the kernel only reports it.
+  // A memory error that the thread did not access: the kernel only reports it.
   if (signal == SIGBUS && info->si_code == BUS_MCEERR_AO) return false;
   return info->si_code > 0;
 }
@@ -56,8 +56,7 @@ bool SignalChain::PutInFront() {
   const MutexLock lock(mutex_);
   Action current = Current();
   // The predecessor must be in the chain before our handler can be called. If another thread of the
-  // program changes the action in between, Replace returns the action that ours really stands in
-  // front of.
+  // program changes the action in between, Replace returns the actual predecessor.
   if (IsOurs(current) || !TakeOver(current)) return false;
   for (;;) {
     const Action replaced = Replace(InFrontOf(current));
@@ -74,8 +73,8 @@ void SignalChain::StepAside() {
   const MutexLock lock(mutex_);
   if (!IsOurs(Current())) return;
   Replace(At(0)->action);
-  // The predecessor is no longer behind our handler, but may call it. The last one stays in the
-  // chain for handlers that are running at this moment.
+  // Our handler is no longer in front of the predecessor, but the predecessor may call it. The last
+  // one stays in the chain for handlers that are running at this moment.
   const uint64_t rest = order_.load(std::memory_order_relaxed) >> kIndexBits;
   if (rest != 0) order_.store(rest, std::memory_order_release);
 }
@@ -104,9 +103,9 @@ SignalChain::Action SignalChain::Replace(const Action& action) const {
   return replaced;
 }
 
-// Our action blocks no signal and runs on the stack of the predecessor. Call then blocks what the
-// predecessor asked for, so that the predecessor runs as it would without us. If there is none, the
-// alternate stack is the safer one.
+// Our action blocks no signal and runs on the stack of the predecessor. Call then blocks the
+// signals in the mask of the predecessor, so that it runs as without our handler. If there is none,
+// the alternate stack is safer.
 SignalChain::Action SignalChain::InFrontOf(const Action& predecessor) const {
   const int inherited =
       IsHandler(predecessor) ? predecessor.sa_flags & (SA_ONSTACK | SA_RESTART) : SA_ONSTACK;
@@ -117,8 +116,8 @@ SignalChain::Action SignalChain::InFrontOf(const Action& predecessor) const {
   return action;
 }
 
-// Makes `action` the newest of the chain. If it is in the chain already, the program has gone back
-// to it, and the newer ones leave the chain.
+// Makes `action` the newest of the chain. If it is already in the chain, the program has restored
+// it, and the newer ones leave the chain.
 bool SignalChain::TakeOver(const Action& action) {
   const std::optional<uint64_t> name = Intern(action);
   if (!name) return false;
@@ -129,7 +128,7 @@ bool SignalChain::TakeOver(const Action& action) {
   return true;
 }
 
-// The name of `action` in `order_`, a new one if need be; nullopt when there is no room.
+// The number of `action` in `order_`, a new one if necessary; nullopt if there is no room.
 std::optional<uint64_t> SignalChain::Intern(const Action& action) {
   for (size_t i = 0; i < known_; ++i) {
     if (!Same(predecessors_[i].action, action)) continue;
@@ -166,8 +165,8 @@ void SignalChain::Call(Predecessor* predecessor, siginfo_t* info, ucontext_t* co
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// Ends the process as the signal would have without a handler. For a fault it is enough to return:
-// the same instruction faults again, and the core shows it. A signal that was sent is sent again.
+// Ends the process as the signal would without a handler. For a fault it is enough to return: the
+// same instruction faults again, and the core file shows it. A signal that was sent is sent again.
 void SignalChain::TakeDefault(bool ignored, const siginfo_t* info) const {
   const bool fault = IsFault(signal_, info);
   if (ignored && !fault) return;  // a fault cannot be ignored

@@ -12,17 +12,17 @@
 
 namespace verbena::memory {
 
-// The chain of handlers of one signal: our handler stands in front of actions of the program, the
-// newest first, and calls them as the kernel would have.
+// The chain of handlers of one signal: our handler is in front of the actions of the program, the
+// newest first, and calls them as the kernel would.
 //
-// A handler that was set after ours may call ours, and ours calls it: a circle. So a fault that is
-// passed on carries a mark, its depth in the chain. The next time the fault reaches our handler, it
-// goes one handler further, and from the end of the chain to the system's default. The mark is in
-// the context of the fault, so a handler that leaves by longjmp leaves nothing behind.
+// A handler that was set after ours may call ours, and ours calls it: a cycle. So a fault that is
+// passed on carries its depth in the chain. When the fault reaches our handler again, it goes one
+// handler further, and after the end of the chain to the default action. The depth is stored in the
+// context of the fault, so a handler that leaves by longjmp leaves no state behind.
 //
-// Invariant: an entry of `predecessors_` does not change once `order_` has named it, because a
+// Invariant: an entry of `predecessors_` does not change once `order_` refers to it, because a
 // handler in another thread may be reading it.
-// Thread rule: any thread; PassOn also in a signal handler, as it takes no lock.
+// Thread rule: any thread; PassOn also in a signal handler, because it takes no lock.
 class SignalChain {
  public:
   using Handler = void (*)(int, siginfo_t*, void*);
@@ -37,8 +37,8 @@ class SignalChain {
   // Undoes PutInFront, if our handler is still in front.
   void StepAside() VERBENA_EXCLUDES(mutex_);
 
-  // Calls the next handler of the chain for a signal that is not ours. The pointers are those that
-  // our handler was given.
+  // Calls the next handler of the chain for a signal that is not ours. The pointers are the
+  // arguments of our handler.
   void PassOn(siginfo_t* info, ucontext_t* context);
 
  private:
@@ -66,12 +66,12 @@ class SignalChain {
   Mutex mutex_;                                             // held while the disposition changes
   std::array<Predecessor, kPredecessorsMax> predecessors_;  // written under mutex_, see invariant
   size_t known_ VERBENA_GUARDED_BY(mutex_) = 0;
-  // The chain in one word, so that a handler sees all of it or none: a byte per handler, the newest
-  // lowest, each the index in `predecessors_` plus one; zero ends it. Written under mutex_.
+  // The chain in one word, so that a handler sees a consistent chain: a byte per handler, the
+  // newest lowest, each the index in `predecessors_` plus one; zero ends it. Written under mutex_.
   std::atomic<uint64_t> order_{0};
 };
 
-// Whether a signal is a fault of the instruction it interrupted, and not one that was sent.
+// Whether a signal is a fault of the interrupted instruction, and not one that was sent.
 bool IsFault(int signal, const siginfo_t* info);
 
 }  // namespace verbena::memory

@@ -10,13 +10,13 @@
 
 #include "tests/support/pages.h"
 
-// Each test runs in a process of its own, since it leaves handlers behind or dies of the signal.
-// The handlers record their calls: "A" is the program's first, "B" and "C" come later.
+// Each test runs in a process of its own, because it leaves handlers behind or dies of the signal.
+// The handlers record their calls: "A" is the program's first handler, "B" and "C" are later ones.
 
 namespace verbena::memory {
 namespace {
 
-// A signal handler can reach only what is global.
+// Global, because a signal handler has no arguments of ours.
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 
 void Ours(int, siginfo_t* info, void* context);
@@ -96,13 +96,13 @@ void AccessMissingPage() {
   *reinterpret_cast<volatile char*>(pages->data()) = 1;
 }
 
-// An ordinary access of the program to a page that is missing. Returns the calls.
+// A plain access of the program to a missing page. Returns the calls.
 std::string Touch() {
   AccessMissingPage();
   return calls;
 }
 
-// Runs `body` in a process that starts without handlers; a sanitizer may have set some.
+// Runs `body` in a process without handlers, such as those of a sanitizer.
 template <class Body>
 void Isolated(Body body) {
   SetPlain(SIG_DFL);
@@ -166,7 +166,7 @@ TEST(SignalChainDeathTest, PlainPredecessorIsCalled) {
   });
 }
 
-TEST(SignalChainDeathTest, StandsBehindALaterHandlerThatChains) {
+TEST(SignalChainDeathTest, RunsAfterALaterHandlerThatChains) {
   EXPECT_HOLDS_ISOLATED({
     Set(RepairingA);
     chain.PutInFront();
@@ -175,8 +175,8 @@ TEST(SignalChainDeathTest, StandsBehindALaterHandlerThatChains) {
   });
 }
 
-// Ours calls B, and B calls ours: the circle that must end at A.
-TEST(SignalChainDeathTest, StandsBothBeforeAndBehindALaterHandler) {
+// Ours calls B, and B calls ours: the cycle must end at A.
+TEST(SignalChainDeathTest, RunsBeforeAndAfterALaterHandler) {
   EXPECT_HOLDS_ISOLATED({
     Set(RepairingA);
     chain.PutInFront();
@@ -191,17 +191,17 @@ TEST(SignalChainDeathTest, StandsBothBeforeAndBehindALaterHandler) {
   });
 }
 
-TEST(SignalChainDeathTest, CircleOfAllEndsInTheDefault) {
+TEST(SignalChainDeathTest, ACycleOfHandlersEndsInTheDefaultAction) {
   EXPECT_DIES_ISOLATED({
     Set(ChainingA, &a_saved);
     chain.PutInFront();
-    Set(ChainingA, &a_saved);  // overwrites what was before it, and so calls ours
+    Set(ChainingA, &a_saved);  // saves our handler, and so calls it
     chain.PutInFront();
     Touch();
   });
 }
 
-TEST(SignalChainDeathTest, ReplacedAgainAndAgainByTheSameHandler) {
+TEST(SignalChainDeathTest, SurvivesRepeatedReplacementByTheSameHandler) {
   EXPECT_HOLDS_ISOLATED({
     Set(RepairingA);
     chain.PutInFront();
@@ -235,7 +235,7 @@ TEST(SignalChainDeathTest, LaterHandlerThatDoesNotChainEndsTheChain) {
   });
 }
 
-TEST(SignalChainDeathTest, StepAsidePutsThePredecessorBack) {
+TEST(SignalChainDeathTest, StepAsideRestoresThePredecessor) {
   EXPECT_HOLDS_ISOLATED({
     Set(RepairingA);
     chain.PutInFront();
@@ -247,7 +247,7 @@ TEST(SignalChainDeathTest, StepAsidePutsThePredecessorBack) {
   });
 }
 
-TEST(SignalChainDeathTest, StepAsideLeavesALaterHandlerAndItsWayThroughOurs) {
+TEST(SignalChainDeathTest, StepAsideKeepsALaterHandlerThatChainsToOurs) {
   EXPECT_HOLDS_ISOLATED({
     Set(RepairingA);
     chain.PutInFront();
@@ -261,7 +261,7 @@ TEST(SignalChainDeathTest, StepAsideLeavesALaterHandlerAndItsWayThroughOurs) {
   });
 }
 
-TEST(SignalChainDeathTest, NinthHandlerOfTheProgramIsLeftAlone) {
+TEST(SignalChainDeathTest, ANinthHandlerIsNotReplaced) {
   EXPECT_HOLDS_ISOLATED({
     struct sigaction action {};
     action.sa_sigaction = RepairingA;
@@ -276,7 +276,7 @@ TEST(SignalChainDeathTest, NinthHandlerOfTheProgramIsLeftAlone) {
   });
 }
 
-// ---- What the predecessor asked the system for.
+// ---- Flags and mask of the predecessor.
 
 bool IsBlocked(int signal) {
   sigset_t blocked;
@@ -307,7 +307,7 @@ TEST(SignalChainDeathTest, MaskIsThatOfThePredecessor) {
 TEST(SignalChainDeathTest, NoDeferLeavesTheSignalUnblocked) {
   EXPECT_HOLDS_ISOLATED({
     Set(NoteBlocked, nullptr, SA_NODEFER);
-    const std::string without_us = Touch();  // "--", but a race detector blocks all signals
+    const std::string without_us = Touch();  // "--", except that TSan blocks all signals
     chain.PutInFront();
     EXPECT_EQ(Touch(), without_us);
   });
@@ -368,7 +368,7 @@ std::string TouchAndEscape() {
   return calls;
 }
 
-// A handler that does not return must leave nothing behind that makes the next fault go astray.
+// A handler that does not return must not affect the handling of the next fault.
 TEST(SignalChainDeathTest, HandlerMayLeaveByLongJump) {
   EXPECT_HOLDS_ISOLATED({
     Set(RepairingA);

@@ -19,7 +19,7 @@ namespace {
 
 void OnSignal(int signal, siginfo_t* info, void* context);
 
-// A signal handler can reach only what is global.
+// Global, because a signal handler has no arguments of ours.
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 constinit SignalChain segv_chain(SIGSEGV, OnSignal);
 constinit SignalChain bus_chain(SIGBUS, OnSignal);
@@ -31,7 +31,7 @@ bool Serve(int signal, const siginfo_t* info, const ucontext_t* context) {
   return server != nullptr && signal == SIGSEGV && IsFault(signal, info) && server(*info, *context);
 }
 
-// Its address is the value that the signal of Interrupt carries.
+// Its address is the value of the signal that Interrupt sends.
 constexpr char kInterruptMark = 0;
 
 bool IsInterrupt(int signal, const siginfo_t* info) {
@@ -41,8 +41,8 @@ bool IsInterrupt(int signal, const siginfo_t* info) {
 
 #if VERBENA_GUARDED_ASSEMBLY
 
-// Whether the guarded access is complete: only `movq %rdx, %rax` and `ret` are left. A fault never
-// happens there, but an interrupt can; recovery would then execute an atomic twice.
+// Whether the guarded access is complete: only `movq %rdx, %rax` and `ret` are left. These do not
+// fault, but an interrupt can occur there; recovery would then execute an atomic twice.
 bool IsDone(uintptr_t program_counter) {
   const auto* const code = reinterpret_cast<const uint8_t*>(program_counter);
   return code[0] == 0xc3 || (code[0] == 0x48 && code[1] == 0x89 && code[2] == 0xd0);
@@ -107,7 +107,7 @@ void SignalGuard::Uninstall() {
 
 void SignalGuard::Interrupt(pid_t thread) {
   if (!NeedsHandler()) return;
-  // Another handler would not know what the signal means.
+  // Another handler in front would not recognise the signal.
   EnsureInstalled();
   siginfo_t info{};
   info.si_code = SI_QUEUE;

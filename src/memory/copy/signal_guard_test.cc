@@ -15,12 +15,12 @@
 #include "memory/copy/guarded_copy.h"
 #include "tests/support/pages.h"
 
-// Each test runs in a process of its own, since it leaves handlers behind or dies of the signal.
+// Each test runs in a process of its own, because it leaves handlers behind or dies of the signal.
 
 namespace verbena::memory {
 namespace {
 
-// A signal handler can reach only what is global.
+// Global, because a signal handler has no arguments of ours.
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 
 constexpr int kHandled = 42;
@@ -48,7 +48,7 @@ void SetDefault(int signal) {
   CHECK(sigaction(signal, &action, nullptr) == 0);
 }
 
-// Three pages: one is there, one is protected (SIGSEGV), one is past the file's end (SIGBUS).
+// Three pages: one is accessible, one protected (SIGSEGV), one beyond the end of the file (SIGBUS).
 class Holes {
  public:
   Holes() {
@@ -62,7 +62,7 @@ class Holes {
   PagesForTest pages_{3};
 };
 
-// An ordinary access of the program.
+// A plain access of the program.
 void Touch(std::byte* address) { *reinterpret_cast<volatile char*>(address) = 1; }
 
 bool GuardCatches(const std::byte* missing) {
@@ -84,7 +84,7 @@ class SignalGuardDeathTest : public testing::Test {
 
 using SignalGuardThreads = SignalGuardDeathTest;
 
-// Runs `body` in a process that starts without handlers; a sanitizer may have set some.
+// Runs `body` in a process without handlers, such as those of a sanitizer.
 template <class Body>
 void Isolated(Body body) {
   SetDefault(SIGSEGV);
@@ -98,7 +98,7 @@ void Isolated(Body body) {
 #define HOLDS testing::ExitedWithCode(0)
 #define REACHES_HANDLER testing::ExitedWithCode(kHandled)
 
-TEST_F(SignalGuardDeathTest, InstallTwiceIsInstallOnce) {
+TEST_F(SignalGuardDeathTest, InstallIsIdempotent) {
   EXPECT_ISOLATED(HOLDS, {
     SignalGuard::Install();
     SignalGuard::Install();
@@ -113,7 +113,7 @@ TEST_F(SignalGuardDeathTest, InstallTwiceIsInstallOnce) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, CrashOfTheProgramStillKillsIt) {
+TEST_F(SignalGuardDeathTest, AFaultOfTheProgramStillKillsIt) {
   EXPECT_ISOLATED(testing::KilledBySignal(SIGSEGV), {
     SignalGuard::Install();
     ExpectGuarded(holes);
@@ -126,7 +126,7 @@ TEST_F(SignalGuardDeathTest, CrashOfTheProgramStillKillsIt) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, HandlerFromBeforeSeesTheCrashesOfTheProgramOnly) {
+TEST_F(SignalGuardDeathTest, AnEarlierHandlerGetsOnlyFaultsOfTheProgram) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     Set(SIGSEGV, Exit);
     SignalGuard::Install();
@@ -141,7 +141,7 @@ TEST_F(SignalGuardDeathTest, HandlerFromBeforeSeesTheCrashesOfTheProgramOnly) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, LaterHandlerThatChainsNeedsNothing) {
+TEST_F(SignalGuardDeathTest, ALaterHandlerThatChainsNeedsNoReinstallation) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     Set(SIGSEGV, Exit);
     SignalGuard::Install();
@@ -152,7 +152,7 @@ TEST_F(SignalGuardDeathTest, LaterHandlerThatChainsNeedsNothing) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, LaterHandlerThatChainsMayBePutBehindOurs) {
+TEST_F(SignalGuardDeathTest, ALaterHandlerThatChainsCanRunAfterOurs) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     Set(SIGSEGV, Exit);
     SignalGuard::Install();
@@ -165,7 +165,7 @@ TEST_F(SignalGuardDeathTest, LaterHandlerThatChainsMayBePutBehindOurs) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, LaterHandlerThatDoesNotChainIsPutBehindOurs) {
+TEST_F(SignalGuardDeathTest, ALaterHandlerThatDoesNotChainIsMovedAfterOurs) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     SignalGuard::Install();
     Set(SIGSEGV, Exit);
@@ -175,7 +175,7 @@ TEST_F(SignalGuardDeathTest, LaterHandlerThatDoesNotChainIsPutBehindOurs) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, UninstallGivesTheHandlerBack) {
+TEST_F(SignalGuardDeathTest, UninstallRestoresTheHandler) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     Set(SIGSEGV, Exit);
     SignalGuard::Install();
@@ -187,7 +187,7 @@ TEST_F(SignalGuardDeathTest, UninstallGivesTheHandlerBack) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, SignalThatIsSentToACopyIsNotAFault) {
+TEST_F(SignalGuardDeathTest, ASentSignalDuringACopyIsNotAFault) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     Set(SIGSEGV, Exit);
     SignalGuard::Install();
@@ -203,7 +203,7 @@ TEST_F(SignalGuardDeathTest, SignalThatIsSentToACopyIsNotAFault) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, TheServerIsAskedFirstAndTheInstructionTriedAgain) {
+TEST_F(SignalGuardDeathTest, TheFaultServerIsCalledFirstAndTheInstructionRetried) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     Set(SIGSEGV, Exit);
     SignalGuard::InstallWith([](const siginfo_t& info, const ucontext_t&) {
@@ -223,7 +223,7 @@ TEST_F(SignalGuardDeathTest, TheServerIsAskedFirstAndTheInstructionTriedAgain) {
 
 alignas(16) char alternate_stack[1 << 17];
 
-TEST_F(SignalGuardDeathTest, CatchesOnAnAlternateStack) {
+TEST_F(SignalGuardDeathTest, HandlesFaultsOnAnAlternateStack) {
   EXPECT_ISOLATED(HOLDS, {
     const stack_t stack = {
         .ss_sp = alternate_stack, .ss_flags = 0, .ss_size = sizeof alternate_stack};
@@ -233,7 +233,7 @@ TEST_F(SignalGuardDeathTest, CatchesOnAnAlternateStack) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, KeepsErrno) {
+TEST_F(SignalGuardDeathTest, PreservesErrno) {
   EXPECT_ISOLATED(HOLDS, {
     SignalGuard::Install();
     errno = E2BIG;
@@ -256,7 +256,7 @@ TEST_F(SignalGuardDeathTest, ThreadThatBlocksAllSignalsCanUnblockOurs) {
   });
 }
 
-TEST_F(SignalGuardThreads, OneOfManyInstalls) {
+TEST_F(SignalGuardThreads, OneOfManyThreadsInstalls) {
   EXPECT_ISOLATED(HOLDS, {
     std::atomic<int> ready = 0;
     std::atomic<int> installed = 0;
@@ -270,13 +270,13 @@ TEST_F(SignalGuardThreads, OneOfManyInstalls) {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    // Each signal was installed by one thread, not by all.
+    // One thread installs the handler of each signal.
     EXPECT_GE(installed, 1);
     EXPECT_LE(installed, 2);
   });
 }
 
-// A collector of the kind that protects its heap and repairs it page by page when it is touched.
+// A garbage collector that protects its heap and unprotects it page by page on access.
 const PagesForTest* heap = nullptr;
 
 void Collect(int, siginfo_t*, void*) {
@@ -284,7 +284,7 @@ void Collect(int, siginfo_t*, void*) {
   heap->Protect(0, PROT_READ | PROT_WRITE);
 }
 
-TEST_F(SignalGuardThreads, HandlersOfBothSidesServeDifferentThreads) {
+TEST_F(SignalGuardThreads, HandlersBeforeAndAfterOursServeTheirThreads) {
   EXPECT_ISOLATED(HOLDS, {
     const PagesForTest pages(1);
     heap = &pages;

@@ -16,10 +16,9 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-// The bytes of one access in order, as a few contiguous pieces. A value with room for kCapacity
-// pieces and no allocation: a packet of 4096 bytes crosses at most two pages; longer accesses are
-// translated piece by piece. The room is left uninitialised, because clearing it would cost more
-// than a whole translation.
+// The bytes of one access in order, as contiguous spans. A value with a fixed capacity and no
+// allocation: a packet of 4096 bytes crosses at most two pages; longer accesses are translated in
+// parts. The array is left uninitialised, because clearing it would cost more than a translation.
 class SpanList {
  public:
   static constexpr size_t kCapacity = 8;
@@ -39,10 +38,10 @@ class SpanList {
     size_t at_;
   };
 
-  SpanList() {}  // NOLINT(modernize-use-equals-default): `= default` would zero the room.
+  SpanList() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the array.
 
-  // Adds bytes at the end; bytes that continue the last piece lengthen it. False when there is no
-  // room, and then the list is as before.
+  // Adds bytes at the end, or extends the last span if they are contiguous with it. False, without
+  // change, if the list is full.
   [[nodiscard]] bool Append(Span span) {
     DCHECK(span.length > 0);
     if (count_ > 0) {
@@ -59,7 +58,7 @@ class SpanList {
     return true;
   }
 
-  // Adds the first piece. REQUIRES: empty().
+  // Adds the first span. REQUIRES: empty().
   void Begin(Span span) {
     DCHECK(count_ == 0 && span.length > 0);
     pieces_[0] = {span.address.value(), span.length};

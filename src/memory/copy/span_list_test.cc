@@ -9,8 +9,8 @@ namespace {
 
 Span At(uint64_t address, uint64_t length) { return {MachineAddress(address), length}; }
 
-// Not inlined: in sanitizer builds the compiler would take the free room of the list, which is
-// never read, for a mistake.
+// Not inlined: in sanitizer builds the compiler would warn of the uninitialised part of the list,
+// which is never read.
 [[gnu::noinline]] bool Append(SpanList& list, Span span) { return list.Append(span); }
 
 std::vector<Span> SpansOf(const SpanList& list) {
@@ -27,7 +27,7 @@ TEST(SpanListTest, StartsEmpty) {
   EXPECT_TRUE(SpansOf(list).empty());
 }
 
-TEST(SpanListTest, KeepsPiecesInOrder) {
+TEST(SpanListTest, KeepsSpansInOrder) {
   SpanList list;
   EXPECT_TRUE(Append(list, At(0x3000, 10)));
   EXPECT_TRUE(Append(list, At(0x1000, 20)));
@@ -36,7 +36,7 @@ TEST(SpanListTest, KeepsPiecesInOrder) {
   EXPECT_EQ(list[1], At(0x1000, 20));
 }
 
-TEST(SpanListTest, BytesThatContinueAPieceLengthenIt) {
+TEST(SpanListTest, MergesContiguousBytes) {
   SpanList list;
   EXPECT_TRUE(Append(list, At(0x1ff0, 0x10)));
   EXPECT_TRUE(Append(list, At(0x2000, 0x1000)));
@@ -44,13 +44,13 @@ TEST(SpanListTest, BytesThatContinueAPieceLengthenIt) {
   EXPECT_EQ(list.length(), 0x1010u);
 }
 
-TEST(SpanListTest, OnlyTheLastPieceIsContinued) {
+TEST(SpanListTest, MergesWithTheLastSpanOnly) {
   SpanList list;
   EXPECT_TRUE(Append(list, At(0x1000, 0x1000)));
   EXPECT_TRUE(Append(list, At(0x8000, 0x1000)));
   EXPECT_TRUE(Append(list, At(0x2000, 0x1000)));
   EXPECT_EQ(list.size(), 3u);
-  EXPECT_TRUE(Append(list, At(0x1fff, 1)));  // lies before the last piece, not behind it
+  EXPECT_TRUE(Append(list, At(0x1fff, 1)));  // before the last span, not after it
   EXPECT_EQ(list.size(), 4u);
 }
 
@@ -64,14 +64,14 @@ class FullSpanListTest : public testing::Test {
   SpanList list_;
 };
 
-TEST_F(FullSpanListTest, RefusesAnotherPieceAndStaysAsItWas) {
+TEST_F(FullSpanListTest, RefusesAnotherSpanWithoutChange) {
   const std::vector<Span> before = SpansOf(list_);
   EXPECT_FALSE(Append(list_, At(0x100000, 1)));
   EXPECT_EQ(SpansOf(list_), before);
   EXPECT_EQ(list_.length(), SpanList::kCapacity * 0x1000);
 }
 
-TEST_F(FullSpanListTest, StillLengthensTheLastPiece) {
+TEST_F(FullSpanListTest, StillExtendsTheLastSpan) {
   const uint64_t end = (SpanList::kCapacity - 1) * 0x2000 + 0x1000;
   EXPECT_TRUE(Append(list_, At(end, 5)));
   EXPECT_EQ(list_.size(), SpanList::kCapacity);
@@ -85,7 +85,7 @@ TEST_F(FullSpanListTest, IsEmptyWhenCleared) {
   EXPECT_TRUE(Append(list_, At(1, 1)));
 }
 
-TEST(SpanListTest, APieceMayEndWithTheLastByteOfAll) {
+TEST(SpanListTest, ASpanMayEndAt2To64) {
   SpanList list;
   EXPECT_TRUE(Append(list, At(UINT64_MAX - 1, 1)));
   EXPECT_TRUE(Append(list, At(UINT64_MAX, 1)));

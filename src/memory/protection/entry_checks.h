@@ -8,8 +8,8 @@
 #include "memory/refusal.h"
 #include "verbena/numbers.h"
 
-// The lettered checks of an access, as questions about one entry. Inline, because they are most of
-// what the data path does.
+// The lettered checks of an access, as predicates of one entry. Inline, because they are a large
+// part of the data path.
 
 namespace verbena::memory::internal {
 
@@ -20,7 +20,7 @@ inline bool IsValid(const ProtectionEntry* entry) {
   return entry != nullptr && entry->state == EntryState::kValid;
 }
 
-// Not valid, but it will be: an access that passes the other checks is a fault.
+// Swapped out, and swapped in on access: an access that passes the other checks is a fault.
 inline bool FaultsWhenOut(const ProtectionEntry* entry) {
   return entry != nullptr && entry->state == EntryState::kSwappedOut && entry->faults_when_out;
 }
@@ -57,7 +57,8 @@ inline bool VariantFits(const ProtectionEntry& entry, Key key, Origin origin) {
   return entry.VariantFor(origin) == key.variant();
 }
 
-// e: the bytes lie inside. The entry does not wrap around, so neither does what fits in it.
+// e: the bytes lie inside. An entry does not wrap around, so an access inside of it does not
+// either.
 inline bool IsInside(const ProtectionEntry& entry, KeyAddress address, uint64_t length) {
   return address.value() >= entry.start && length <= entry.length &&
          address.value() - entry.start <= entry.length - length;

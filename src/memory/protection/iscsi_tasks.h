@@ -16,13 +16,13 @@ namespace verbena::memory {
 struct TaskSpec {
   PdId pd;
   uint64_t length = 0;
-  Access rights = Access::kRemoteRead | Access::kRemoteWrite;  // of the target, in general
-  bool reads = false;    // a disk read: the target delivers. Otherwise it fetches
-  uint64_t command = 0;  // the consumer's name for the command, returned when the task ends
+  Access rights = Access::kRemoteRead | Access::kRemoteWrite;  // of the target
+  bool reads = false;    // a disk read: the target writes the memory; otherwise it reads the memory
+  uint64_t command = 0;  // the consumer's id of the command, returned when the task ends
 };
 
-// The table half of rows B4 and B13: an entry of type task, whose key is the initiator task tag. It
-// is made when the command is sent, and the response ends it.
+// The table part of rows B4 and B13: an entry of type task, whose key is the initiator task tag. It
+// lives from the command to the response.
 //
 // One thread at a time.
 class IscsiTasks {
@@ -33,7 +33,7 @@ class IscsiTasks {
   // A command without data has no pages.
   MemoryResult<Key> Begin(const TaskSpec& spec, const PageListBacking& backing);
 
-  // The response has come: the key is gone, and this was the command.
+  // Ends the task at the response. Returns the id of the command.
   Result<uint64_t, Refusal> End(Key task, const Accessor& who);
 
  private:

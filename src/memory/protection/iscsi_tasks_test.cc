@@ -38,7 +38,7 @@ TEST_F(IscsiTasksTest, R2tFetchesFromADiskWrite) {
   EXPECT_TRUE(IsRefused(Translate(task, 0, 8, AccessKind::kTaskReceive), Refusal::kWrongCommand));
 }
 
-TEST_F(IscsiTasksTest, TheTargetHasNoMoreRightsThanItWasGiven) {
+TEST_F(IscsiTasksTest, TheTargetHasOnlyTheGrantedRights) {
   TaskSpec spec = Spec(true);
   spec.rights = Access::kRemoteRead;
   const Key task = *core_.tasks.Begin(spec, list());
@@ -76,7 +76,7 @@ TEST_F(IscsiTasksTest, ACommandWithoutDataHasNoPages) {
   EXPECT_EQ(core_.tasks.End(*task, me_), 5u);
 }
 
-TEST_F(IscsiTasksTest, EveryRefusedEndLeavesTheTaskWorking) {
+TEST_F(IscsiTasksTest, ARefusedEndKeepsTheTask) {
   const Key task = *core_.tasks.Begin(Spec(true), list());
   const RegionKeys region = LinearRegion(0, kPage);
   ExpectUnchanged([&] {
@@ -88,7 +88,7 @@ TEST_F(IscsiTasksTest, EveryRefusedEndLeavesTheTaskWorking) {
   EXPECT_TRUE(IsReady(Translate(task, 0, 8, AccessKind::kTaskReceive)));
 }
 
-TEST_F(IscsiTasksTest, EveryRefusedBeginLeavesTheTablesAlone) {
+TEST_F(IscsiTasksTest, ARefusedBeginChangesNothing) {
   TaskSpec no_domain = Spec(true);
   no_domain.pd = PdId(9);
   ExpectRefused(no_domain, list(), MemoryError::kNoSuchDomain);
@@ -118,7 +118,7 @@ class IscsiTasksLimitTest : public IscsiTasksTest {
   IscsiTasksLimitTest() : IscsiTasksTest(MemoryOptions{.key_slots_max = 2}) {}
 };
 
-TEST_F(IscsiTasksLimitTest, AFullTableRefusesAndKeepsNothing) {
+TEST_F(IscsiTasksLimitTest, AFullTableRefusesWithoutChange) {
   ASSERT_TRUE(Succeeds(core_.tasks.Begin(Spec(true), list())));
   ExpectRefused(Spec(true), list(), MemoryError::kLimitReached);
   ExpectRefused({.pd = pd_}, {}, MemoryError::kLimitReached);

@@ -10,7 +10,7 @@ namespace verbena::memory {
 namespace {
 
 // The multiplicative inverse of an odd number modulo 2^32, by Newton's iteration: each step doubles
-// the number of right bits, and `odd` itself is right in the lowest three.
+// the number of correct bits, and `odd` itself is correct in the lowest three.
 uint32_t InverseOf(uint32_t odd) {
   uint32_t inverse = odd;
   for (int i = 0; i < 4; ++i) inverse *= 2 - odd * inverse;
@@ -45,13 +45,13 @@ void KeyAllocator::Grow() {
   const uint32_t before = slot_count();
   const uint32_t after = before + std::min(kGrowth, slots_max_ - before);
   generations_.reserve(after);
-  free_.reserve(after);  // so that giving one back needs no memory
+  free_.reserve(after);  // Give must not allocate
   for (uint32_t i = before; i < after; ++i) {
     const SlotNumber slot(i);
     generations_.push_back(
         {.variant = static_cast<uint8_t>(random_.Next32()), .left = kVariantCount});
     if (scrambler_.IndexOf(slot).value() == 0) {
-      ++unusable_;  // Its keys could have the value 0, which programs take for "no key".
+      ++unusable_;  // Its keys could have the value 0, which means "no key" to programs.
     } else {
       free_.push_back(slot);
     }
@@ -73,32 +73,32 @@ KeyVariant KeyAllocator::NextVariant(SlotNumber slot) {
 
 void KeyAllocator::TakeOver(SlotNumber slot, KeyVariant variant) {
   Generation& generation = generations_[slot.value()];
-  // All that is jumped over counts as spent: it is not recorded which variants were used, only how
-  // far the round has come.
+  // Skipped variants count as spent: only the position in the round is recorded, not which variants
+  // were used.
   const auto distance = static_cast<uint8_t>(variant.value() - generation.variant);
   generation.variant = variant.value();
   Spend(generation, distance);
 }
 
-KeyAllocator::Fate KeyAllocator::Give(SlotNumber slot) {
+KeyAllocator::SlotState KeyAllocator::Give(SlotNumber slot) {
   CHECK(taken_ > 0 && slot.value() < slot_count());
   --taken_;
   if (!IsSpent(slot)) {
     free_.push_back(slot);
-    return Fate::kFree;
+    return SlotState::kFree;
   }
-  // One that there is no memory to remember rests for ever.
-  if (!WhenMemory([&] { resting_.push_back({slot, now_ + quarantine_}); })) ++unusable_;
-  return Fate::kRetired;
+  // If there is no memory for the record, the slot is never used again.
+  if (!WhenMemory([&] { quarantined_.push_back({slot, now_ + quarantine_}); })) ++unusable_;
+  return SlotState::kRetired;
 }
 
 uint64_t KeyAllocator::bytes() const {
   return generations_.capacity() * sizeof(Generation) + free_.capacity() * sizeof(SlotNumber) +
-         resting_.size() * sizeof(Resting);
+         quarantined_.size() * sizeof(Quarantined);
 }
 
 bool KeyAllocator::IsConsistent() const {
-  if (free_.size() + resting_.size() + taken_ + unusable_ != generations_.size()) return false;
+  if (free_.size() + quarantined_.size() + taken_ + unusable_ != generations_.size()) return false;
   std::vector<bool> seen(generations_.size());
   const auto once = [&](SlotNumber slot) {
     if (slot.value() >= seen.size() || seen[slot.value()]) return false;
@@ -106,8 +106,8 @@ bool KeyAllocator::IsConsistent() const {
     return true;
   };
   return std::ranges::all_of(free_, once) &&
-         std::ranges::all_of(resting_, [&](const Resting& r) { return once(r.slot); }) &&
-         std::ranges::is_sorted(resting_, {}, &Resting::until);
+         std::ranges::all_of(quarantined_, [&](const Quarantined& r) { return once(r.slot); }) &&
+         std::ranges::is_sorted(quarantined_, {}, &Quarantined::until);
 }
 
 }  // namespace verbena::memory

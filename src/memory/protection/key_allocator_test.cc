@@ -10,7 +10,7 @@
 namespace verbena::memory {
 namespace {
 
-using Fate = KeyAllocator::Fate;
+using SlotState = KeyAllocator::SlotState;
 
 constexpr Duration kQuarantine = Seconds(60);
 
@@ -30,7 +30,7 @@ std::vector<SlotNumber> Freed(KeyAllocator& keys, Time now) {
   return freed;
 }
 
-// Slot 0 is the one whose index is 0, so that two slots make one that can be taken.
+// Slot 0 has index 0 and is never used, so of two slots one is usable.
 constexpr uint32_t kOneUsable = 2;
 
 TEST(KeyScramblerTest, IsABijectionOfAll24BitNumbers) {
@@ -68,12 +68,12 @@ TEST(KeyScramblerTest, DependsOnTheSeed) {
   EXPECT_NE(KeyScrambler(one).IndexOf(SlotNumber(1)), KeyScrambler(two).IndexOf(SlotNumber(1)));
 }
 
-TEST(KeyAllocatorTest, HandsOutEverySlotOnceAndThenNothing) {
+TEST(KeyAllocatorTest, HandsOutEverySlotOnce) {
   KeyAllocator keys = Make(3000);
   const std::vector<SlotNumber> slots = TakeAll(keys);
   const std::set<SlotNumber> different(slots.begin(), slots.end());
   EXPECT_EQ(different.size(), slots.size());
-  EXPECT_EQ(slots.size(), 2999u);  // all but the one of index 0
+  EXPECT_EQ(slots.size(), 2999u);  // all except index 0
   EXPECT_EQ(keys.taken_count(), 2999u);
   EXPECT_EQ(keys.Take(), std::nullopt);
   EXPECT_TRUE(keys.IsConsistent());
@@ -86,17 +86,17 @@ TEST(KeyAllocatorTest, NeverHandsOutIndexZero) {
   }
 }
 
-TEST(KeyAllocatorTest, AGivenSlotCanBeTakenAgain) {
+TEST(KeyAllocatorTest, AFreedSlotCanBeTakenAgain) {
   KeyAllocator keys = Make(10);
   const std::vector<SlotNumber> slots = TakeAll(keys);
   keys.NextVariant(slots[4]);
-  EXPECT_EQ(keys.Give(slots[4]), Fate::kFree);
+  EXPECT_EQ(keys.Give(slots[4]), SlotState::kFree);
   EXPECT_EQ(keys.Take(), slots[4]);
   EXPECT_EQ(keys.Take(), std::nullopt);
   EXPECT_TRUE(keys.IsConsistent());
 }
 
-TEST(KeyAllocatorTest, WithoutSlotsNothingIsHandedOut) {
+TEST(KeyAllocatorTest, HandsOutNothingWithoutSlots) {
   KeyAllocator none = Make(0);
   EXPECT_EQ(none.Take(), std::nullopt);
   KeyAllocator only_the_zero = Make(1);
@@ -104,8 +104,8 @@ TEST(KeyAllocatorTest, WithoutSlotsNothingIsHandedOut) {
   EXPECT_TRUE(only_the_zero.IsConsistent());
 }
 
-TEST(KeyAllocatorTest, ChoosesAtRandomAmongTheFree) {
-  // With 63 and more to choose from, the same slot comes back right away only by chance.
+TEST(KeyAllocatorTest, ChoosesRandomlyAmongFreeSlots) {
+  // With at least 63 free slots, the same slot is rarely chosen twice in a row.
   KeyAllocator keys = Make(4096);
   std::set<SlotNumber> chosen;
   for (int i = 0; i < 100; ++i) {
@@ -120,7 +120,7 @@ TEST(KeyAllocatorTest, ChoosesAtRandomAmongTheFree) {
   EXPECT_FALSE(std::ranges::is_sorted(slots, std::greater<>()));
 }
 
-TEST(KeyAllocatorTest, TheSeedDecidesEverything) {
+TEST(KeyAllocatorTest, TheSeedDeterminesAllKeys) {
   const auto history = [](uint64_t seed) {
     KeyAllocator keys = Make(512, seed);
     std::vector<uint32_t> values;
@@ -135,19 +135,19 @@ TEST(KeyAllocatorTest, TheSeedDecidesEverything) {
   EXPECT_NE(history(5), history(6));
 }
 
-// 255 generations of one variant each; with one variant left a slot could not serve a generation
-// that needs two keys, so it rests.
+// 255 generations of one variant each; one variant is too few for a generation with two keys, so
+// the slot is quarantined then.
 TEST(KeyAllocatorTest, NoVariantRepeatsWithinARound) {
   KeyAllocator keys = Make(kOneUsable);
   std::set<KeyVariant> seen;
-  Fate fate = Fate::kFree;
-  while (fate == Fate::kFree) {
+  SlotState state = SlotState::kFree;
+  while (state == SlotState::kFree) {
     const SlotNumber slot = *keys.Take();
     EXPECT_TRUE(seen.insert(keys.NextVariant(slot)).second);
-    fate = keys.Give(slot);
+    state = keys.Give(slot);
   }
   EXPECT_EQ(seen.size(), 255u);
-  EXPECT_EQ(keys.resting_count(), 1u);
+  EXPECT_EQ(keys.quarantined_count(), 1u);
   EXPECT_EQ(keys.Take(), std::nullopt);
   EXPECT_TRUE(keys.IsConsistent());
 }
@@ -156,23 +156,23 @@ void SpendLap(KeyAllocator& keys, SlotNumber slot) {
   for (int i = 0; i < 256; ++i) keys.NextVariant(slot);
 }
 
-TEST(KeyAllocatorTest, ARetiredSlotComesBackWhenItsQuarantineEnds) {
+TEST(KeyAllocatorTest, ARetiredSlotIsFreeAfterItsQuarantine) {
   KeyAllocator keys = Make(kOneUsable);
   EXPECT_TRUE(Freed(keys, Time(Seconds(5))).empty());
   const SlotNumber slot = *keys.Take();
   SpendLap(keys, slot);
-  EXPECT_EQ(keys.Give(slot), Fate::kRetired);
+  EXPECT_EQ(keys.Give(slot), SlotState::kRetired);
   EXPECT_TRUE(Freed(keys, Time(Seconds(65) - Nanoseconds(1))).empty());
   EXPECT_EQ(keys.Take(), std::nullopt);
   EXPECT_EQ(Freed(keys, Time(Seconds(65))), std::vector{slot});
-  EXPECT_EQ(keys.resting_count(), 0u);
+  EXPECT_EQ(keys.quarantined_count(), 0u);
   EXPECT_EQ(keys.Take(), slot);
   keys.NextVariant(slot);
-  EXPECT_EQ(keys.Give(slot), Fate::kFree);  // a whole new round
+  EXPECT_EQ(keys.Give(slot), SlotState::kFree);  // a whole new round
   EXPECT_TRUE(keys.IsConsistent());
 }
 
-TEST(KeyAllocatorTest, EachSlotRestsItsOwnTime) {
+TEST(KeyAllocatorTest, EachSlotHasItsOwnQuarantine) {
   KeyAllocator keys = Make(3);
   const SlotNumber first = *keys.Take(), second = *keys.Take();
   SpendLap(keys, first);
@@ -185,7 +185,7 @@ TEST(KeyAllocatorTest, EachSlotRestsItsOwnTime) {
   EXPECT_EQ(Freed(keys, Time(Seconds(70))), std::vector{second});
 }
 
-TEST(KeyAllocatorTest, AnOwnerMayOutliveItsLap) {
+TEST(KeyAllocatorTest, AnOwnerMayUseMoreVariantsThanARound) {
   KeyAllocator keys = Make(kOneUsable);
   const SlotNumber slot = *keys.Take();
   KeyVariant previous = keys.NextVariant(slot);
@@ -194,10 +194,10 @@ TEST(KeyAllocatorTest, AnOwnerMayOutliveItsLap) {
     EXPECT_NE(next, previous);
     previous = next;
   }
-  EXPECT_EQ(keys.Give(slot), Fate::kRetired);
+  EXPECT_EQ(keys.Give(slot), SlotState::kRetired);
 }
 
-Fate FateAfterJump(uint8_t distance) {
+SlotState StateAfterJump(uint8_t distance) {
   KeyAllocator keys = Make(kOneUsable);
   const SlotNumber slot = *keys.Take();
   const KeyVariant first = keys.NextVariant(slot);  // 255 left
@@ -205,22 +205,22 @@ Fate FateAfterJump(uint8_t distance) {
   return keys.Give(slot);
 }
 
-TEST(KeyAllocatorTest, AVariantThatTheOwnerChoseSpendsWhatItJumpedOver) {
-  EXPECT_EQ(FateAfterJump(0), Fate::kFree);
-  EXPECT_EQ(FateAfterJump(1), Fate::kFree);
-  EXPECT_EQ(FateAfterJump(253), Fate::kFree);     // two left
-  EXPECT_EQ(FateAfterJump(254), Fate::kRetired);  // one left
-  EXPECT_EQ(FateAfterJump(255), Fate::kRetired);  // one back is almost all the way round
+TEST(KeyAllocatorTest, AChosenVariantSpendsTheSkippedOnes) {
+  EXPECT_EQ(StateAfterJump(0), SlotState::kFree);
+  EXPECT_EQ(StateAfterJump(1), SlotState::kFree);
+  EXPECT_EQ(StateAfterJump(253), SlotState::kFree);     // two left
+  EXPECT_EQ(StateAfterJump(254), SlotState::kRetired);  // one left
+  EXPECT_EQ(StateAfterJump(255), SlotState::kRetired);  // one step back skips 254 variants
 }
 
-TEST(KeyAllocatorTest, AfterAChosenVariantTheCountGoesOnFromThere) {
+TEST(KeyAllocatorTest, VariantsContinueAfterAChosenOne) {
   KeyAllocator keys = Make(kOneUsable);
   const SlotNumber slot = *keys.Take();
   keys.TakeOver(slot, KeyVariant(255));
   EXPECT_EQ(keys.NextVariant(slot), KeyVariant(0));
 }
 
-TEST(KeyAllocatorTest, NoKeyComesBackWithinTheQuarantine) {
+TEST(KeyAllocatorTest, NoKeyIsReusedWithinTheQuarantine) {
   Random random(11);
   KeyAllocator keys = Make(9);
   Time now;
@@ -250,7 +250,7 @@ TEST(KeyAllocatorTest, NoKeyComesBackWithinTheQuarantine) {
       ASSERT_TRUE(keys.IsConsistent());
     }
   }
-  EXPECT_GT(reborn, 100);  // otherwise nothing was tested
+  EXPECT_GT(reborn, 100);  // the test reused keys at all
 }
 
 TEST(KeyAllocatorTest, ASmallTableStaysSmall) {

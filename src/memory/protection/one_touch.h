@@ -6,37 +6,36 @@
 
 namespace verbena::memory {
 
-// Position of a byte in the stream that carries messages to a queue pair (TCP's sequence number; a
-// packet-based transport numbers its packets instead).
+// The position of a byte in the stream of messages to a queue pair: TCP's sequence number, or a
+// packet number in packet-based transports.
 using StreamNumber = SerialNumber<struct StreamNumberTag, 32>;
 
-// The segment at hand: does it end a message, and where in the stream is its last byte?
+// A segment: whether it ends a message, and the position of its last byte in the stream.
 struct StreamSegment {
   bool ends_message = false;
   StreamNumber last_byte;
 };
 
-// The stream once the segment was taken in: everything before next_expected has arrived, and
-// nothing at or beyond next_expected + window is acceptable.
+// The stream after the segment: all bytes before next_expected have arrived, and bytes at or beyond
+// next_expected + window are not acceptable.
 struct StreamPosition {
   StreamNumber next_expected;
   uint32_t window = 0;
 };
 
-// How often a key may still be used: for one message only if it is a one-touch key, and for no
-// other once it is touched.
+// For how many messages a key may still be used: one for a one-touch key, none once it is touched.
 enum class KeyUse : uint8_t { kMany, kOnce, kSpent };
 
 enum class TouchAction : uint8_t {
   kPlace,                   // ordinary entry, or not the end of a message yet
-  kPlaceAndInvalidate,      // the first message is complete: the key dies with it
-  kPlaceAndRemember,        // it ended out of order: the key dies when the stream catches up
-  kDrop,                    // not acceptable now; the sender sends it again
+  kPlaceAndInvalidate,      // the first message is complete: the key ends with it
+  kPlaceAndRemember,        // it ended out of order: the key ends when the stream catches up
+  kDrop,                    // not acceptable; the sender retransmits it
   kInvalidateAndTerminate,  // a second message on a key that allows one
 };
 
-// What a segment does to a one-touch entry: the decision table of row B9. (A5 is its simplest row:
-// on an in-order transport the first message to end ends the key.)
+// The effect of a segment on a one-touch entry: the decision table of row B9. (Row A5 is its
+// simplest case: on an in-order transport the first complete message ends the key.)
 //
 //   ends message  one-touch  touched  last byte            action
 //   no            -          -        -                    place
@@ -46,7 +45,7 @@ enum class TouchAction : uint8_t {
 //   yes           yes        no       in the window        place, remember, touched
 //   yes           yes        no       outside              drop
 //
-// A last byte that the stream has passed already is outside: the sender repeats itself.
+// A last byte that the stream has passed is outside: it is a retransmission.
 constexpr TouchAction DecideTouch(const StreamSegment& segment, bool one_touch, bool touched,
                                   const StreamPosition& stream) {
   if (!segment.ends_message || !one_touch) return TouchAction::kPlace;
@@ -56,7 +55,7 @@ constexpr TouchAction DecideTouch(const StreamSegment& segment, bool one_touch, 
   return ahead < stream.window ? TouchAction::kPlaceAndRemember : TouchAction::kDrop;
 }
 
-// True when the stream has delivered the byte at `stored`, so that a remembered entry dies.
+// True if the stream has delivered the byte at `stored`, so that a recorded entry ends.
 constexpr bool HasCaughtUp(StreamNumber stored, StreamNumber next_expected) {
   return IsBefore(stored, next_expected);
 }

@@ -51,7 +51,7 @@ void OneTouchKeys::Hold(Key key) { table_.Hold(table_.SlotOf(key)); }
 void OneTouchKeys::Release(Key key) { EndIfTouched(key); }
 
 // The key may have ended in another way meanwhile, and the slot may have a new generation. A region
-// that is swapped out at this moment is touched as well, and must not be swapped in again.
+// that is swapped out can also be touched, and must not be swapped in again.
 void OneTouchKeys::EndIfTouched(Key key) {
   const ProtectionEntry* entry = table_.Find(key.index());
   if (entry == nullptr || !entry->touched || entry->remote_variant != key.variant()) return;

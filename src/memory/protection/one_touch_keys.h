@@ -12,28 +12,28 @@
 
 namespace verbena::memory {
 
-// Applies the decision table of one_touch.h to the entries, and ends those whose last segment came
-// early once their stream has caught up.
+// Applies the decision table of one_touch.h to the entries, and ends those whose last segment
+// arrived out of order when their stream has caught up.
 //
 // One thread at a time.
 class OneTouchKeys {
  public:
   explicit OneTouchKeys(ProtectionTable& table) : table_(table) {}
 
-  // For a segment that is about to be placed, and that Translate has just granted access through
-  // `key`. The answer says whether to place it; the effect on the key has already happened.
+  // Called before a segment is placed, after Translate has granted its access through `key`. The
+  // result tells whether to place it; the effect on the key has already happened.
   Result<TouchAction, Refusal> Touch(Key key, const StreamSegment& segment,
                                      const StreamPosition& stream, const Accessor& who);
 
   // The stream of `qp` has delivered everything before `next_expected`.
   void StreamAdvanced(QpNumber qp, StreamNumber next_expected);
 
-  // The stream has ended. Keys that it touched stay touched: a new use ends them.
+  // The stream has ended. Keys that it touched stay touched; their next use ends them.
   void StreamEnded(QpNumber qp) { remembered_.erase(qp); }
 
-  // A transport that numbers its packets may have to replay the message that spends the key.
-  // Between Hold and Release the key is good for that replay and for nothing else. REQUIRES, for
-  // Hold: Translate has just granted access through the key.
+  // A transport with packet numbers may have to replay the message that spends the key. Between
+  // Hold and Release the key is valid for that replay only. REQUIRES, for Hold: Translate has just
+  // granted access through the key.
   void Hold(Key key);
   void Release(Key key);
 

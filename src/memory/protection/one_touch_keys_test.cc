@@ -8,7 +8,7 @@ namespace verbena::memory {
 namespace {
 
 constexpr uint64_t kBase = 0x100000;
-constexpr uint32_t kNext = 5000;  // where the stream is
+constexpr uint32_t kNext = 5000;  // position of the stream
 constexpr StreamPosition kStream{StreamNumber(kNext), 1000};
 
 constexpr StreamSegment End(uint32_t last_byte) { return {true, StreamNumber(last_byte)}; }
@@ -55,7 +55,7 @@ TEST_F(OneTouchKeysTest, AMessageThatEndedEarlyEndsTheKeyWhenTheStreamCatchesUp)
   EXPECT_EQ(core_.one_touch.remembered_count(), 1u);
   EXPECT_TRUE(core_.IsConsistent());
   Advance(kNext + 99);            // the last byte itself is still missing
-  EXPECT_TRUE(IsReady(Write()));  // earlier segments of the message go on arriving
+  EXPECT_TRUE(IsReady(Write()));  // earlier segments of the message still arrive
   Advance(kNext + 100);
   EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
   EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
@@ -77,7 +77,7 @@ TEST_F(OneTouchKeysTest, ASegmentOutsideTheWindowChangesNothing) {
   EXPECT_EQ(Touch(window_, kInOrder), TouchAction::kPlaceAndInvalidate);
 }
 
-TEST_F(OneTouchKeysTest, AKeyThatWasRebornMeanwhileIsNotEndedByItsPast) {
+TEST_F(OneTouchKeysTest, ALateStreamDoesNotEndTheNextGeneration) {
   const Key old = window_;
   EXPECT_EQ(Touch(old, kEarly), TouchAction::kPlaceAndRemember);
   Bind();
@@ -87,7 +87,7 @@ TEST_F(OneTouchKeysTest, AKeyThatWasRebornMeanwhileIsNotEndedByItsPast) {
   EXPECT_TRUE(FailsWith(Touch(old, kInOrder), Refusal::kStaleVariant));
 }
 
-TEST_F(OneTouchKeysTest, NeitherIsOneThatWasTouchedAgainInItsNewLife) {
+TEST_F(OneTouchKeysTest, ALateStreamDoesNotEndATouchedNextGeneration) {
   EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
   Bind();
   EXPECT_EQ(Touch(window_, End(kNext + 300)), TouchAction::kPlaceAndRemember);
@@ -98,7 +98,7 @@ TEST_F(OneTouchKeysTest, NeitherIsOneThatWasTouchedAgainInItsNewLife) {
   EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
 }
 
-TEST_F(OneTouchKeysTest, AKeyThatIsGoneAltogetherIsForgotten) {
+TEST_F(OneTouchKeysTest, ARecordOfADestroyedKeyHasNoEffect) {
   EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
   ASSERT_TRUE(Succeeds(core_.windows.Deallocate(window_)));
   Advance(kNext + 100);
@@ -132,7 +132,7 @@ TEST_F(OneTouchKeysTest, TheStreamMayWrapBeforeItCatchesUp) {
   EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
 }
 
-TEST_F(OneTouchKeysTest, OneTouchRegionsDieTheSameWay) {
+TEST_F(OneTouchKeysTest, OneTouchRegionsEndTheSameWay) {
   const RegionSpec spec{.pd = pd_,
                         .start = KeyAddress(kBase),
                         .length = 64,
@@ -146,7 +146,7 @@ TEST_F(OneTouchKeysTest, OneTouchRegionsDieTheSameWay) {
   EXPECT_TRUE(Succeeds(core_.regions.Deregister(keys->local)));
 }
 
-TEST_F(OneTouchKeysTest, AUsedUpRegionDoesNotComeBackFromSwap) {
+TEST_F(OneTouchKeysTest, ASpentRegionIsNotSwappedIn) {
   EntryOf(region_.local).one_touch = true;
   EXPECT_EQ(Touch(region_.remote, kEarly), TouchAction::kPlaceAndRemember);
   ASSERT_TRUE(Succeeds(core_.regions.SwapOut(region_.local)));
@@ -156,23 +156,23 @@ TEST_F(OneTouchKeysTest, AUsedUpRegionDoesNotComeBackFromSwap) {
       IsRefused(Translate(region_.remote, kBase, 8, AccessKind::kRemoteWrite), Refusal::kNotValid));
 }
 
-TEST_F(OneTouchKeysTest, OrdinaryKeysAndUnknownOnesArePassedBy) {
+TEST_F(OneTouchKeysTest, IgnoresOrdinaryAndUnknownKeys) {
   EXPECT_EQ(Touch(region_.remote, kInOrder), TouchAction::kPlace);
   EXPECT_TRUE(IsReady(Translate(region_.remote, kBase, 8, AccessKind::kRemoteWrite)));
   EXPECT_TRUE(FailsWith(Touch(Key(), kInOrder), Refusal::kNoSuchKey));
 }
 
-TEST_F(OneTouchKeysTest, AHeldKeyIsSpentUntilItIsReleased) {
+TEST_F(OneTouchKeysTest, AHeldKeyServesOnlyItsReplayUntilReleased) {
   EXPECT_EQ(AsReady(Write())->use, KeyUse::kOnce);
   core_.one_touch.Hold(window_);
   EXPECT_EQ(AsReady(Write())->use, KeyUse::kSpent);
   EXPECT_TRUE(core_.IsConsistent());
   core_.one_touch.Release(window_);
   EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
-  core_.one_touch.Release(window_);  // may come late
+  core_.one_touch.Release(window_);  // may be called late
 }
 
-// To its owner, a key that is held has ended.
+// For its owner, a held key has ended.
 TEST_F(OneTouchKeysTest, TheRegionOfAHeldWindowMayBeDeregistered) {
   core_.one_touch.Hold(window_);
   EXPECT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
@@ -180,7 +180,7 @@ TEST_F(OneTouchKeysTest, TheRegionOfAHeldWindowMayBeDeregistered) {
   EXPECT_TRUE(core_.IsConsistent());
 }
 
-// A call that is refused changes nothing: the message that holds the key may still be repeated.
+// A refused call changes nothing: the message that holds the key may still be replayed.
 TEST_F(OneTouchKeysTest, AHeldWindowOutlivesARefusedDeregistrationOfItsRegion) {
   core_.one_touch.Hold(window_);
   const Key other = *core_.windows.Allocate(pd_, WindowType::k2B);
@@ -211,7 +211,7 @@ TEST_F(OneTouchKeysTest, AHeldWindowOfType2MayBeBoundAgainButNotInvalidated) {
   }
 }
 
-TEST_F(OneTouchKeysTest, ReleaseSparesTheNextLifeOfTheEntry) {
+TEST_F(OneTouchKeysTest, ReleaseDoesNotEndTheNextGeneration) {
   core_.one_touch.Hold(window_);
   const Key before = window_;
   Bind();

@@ -36,7 +36,7 @@ TEST(OneTouchTest, TheSequenceMayWrap) {
   }
 }
 
-TEST(OneTouchTest, ASegmentThatEndsNoMessageIsPlacedWhateverTheKey) {
+TEST(OneTouchTest, ASegmentWithinAMessageIsPlaced) {
   for (const bool one_touch : {false, true}) {
     for (const bool touched : {false, true}) {
       for (const uint32_t last_byte : {4999u, 5000u, 6000u, 1u}) {
@@ -47,7 +47,7 @@ TEST(OneTouchTest, ASegmentThatEndsNoMessageIsPlacedWhateverTheKey) {
   }
 }
 
-TEST(OneTouchTest, AnOrdinaryKeyIsTouchedAtWill) {
+TEST(OneTouchTest, AnOrdinaryKeyServesManyMessages) {
   for (const uint32_t last_byte : {4999u, 5000u, 6000u, 1u}) {
     EXPECT_EQ(DecideTouch(End(last_byte), false, false, At(5000)), TouchAction::kPlace);
     EXPECT_EQ(DecideTouch(End(last_byte), false, true, At(5000)), TouchAction::kPlace);

@@ -25,7 +25,7 @@ void MapPageList(TranslationStore& store, TranslationTable& table, const PageLis
   const unsigned shift = list.page_shift.value();
   const size_t count = list.pages.size();
   for (size_t first = 0; first < count;) {
-    // Pages side by side are mapped as one run.
+    // Contiguous pages are mapped as one run.
     size_t end = first + 1;
     while (end < count && list.pages[end] > list.pages[first] &&
            list.pages[end].value() ==

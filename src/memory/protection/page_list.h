@@ -6,11 +6,11 @@
 
 namespace verbena::memory {
 
-// True when the list is well formed (every page on a page border and not past 2^64, first byte in
-// the first page) and covers exactly the pages that `length` bytes need.
+// True if the list is well formed (every page aligned and not beyond 2^64, first byte in the first
+// page) and covers exactly the pages that `length` bytes need.
 bool CoversLength(const PageListBacking& list, uint64_t length);
 
-// True when page lists may name every page of `list`.
+// True if page lists may contain every page of `list`.
 bool MayList(const TranslationStore& store, PhysicalSpace space, const PageListBacking& list);
 
 // Makes every page of a well-formed list present, from page 0. REQUIRES: the table has room.

@@ -38,7 +38,7 @@ TEST(PageListTest, TheFirstByteLiesInTheFirstPage) {
   EXPECT_TRUE(Covers(Pages({0}), kPage, 1, kLarge));
 }
 
-TEST(PageListTest, EveryPageIsOnItsBorder) {
+TEST(PageListTest, EveryPageMustBeAligned) {
   EXPECT_FALSE(Covers(Pages({0x1000, 0x1800}), 0, 2 * kPage));
   EXPECT_FALSE(Covers(Pages({0x1000}), 0, 1, kLarge));
   EXPECT_TRUE(Covers(Pages({kMax - kPage + 1}), 0, kPage));
@@ -50,10 +50,10 @@ TEST(PageListTest, LengthsNear2To64DoNotWrap) {
   EXPECT_FALSE(Covers(Pages({0}), 0, kMax));
 }
 
-TEST(PageListTest, EveryPageIsMappedInOrderWhereverTheRunsAre) {
+TEST(PageListTest, EveryPageIsMappedInOrder) {
   TranslationStore store(1);
   TranslationTable& table = **store.Create(6, kSmall, kMachineSpace, std::nullopt);
-  // A run, a step back, a page twice, and the last page of all followed by the first.
+  // A run, a lower page, a page twice, and the last page of 2^64 followed by the first.
   const auto pages = Pages({0x4000, 0x5000, 0x1000, 0x1000, kMax - kPage + 1, 0});
   MapPageList(store, table, PageListBacking{pages, 0, kSmall, false});
   for (uint64_t i = 0; i < pages.size(); ++i) {
@@ -62,7 +62,7 @@ TEST(PageListTest, EveryPageIsMappedInOrderWhereverTheRunsAre) {
   EXPECT_TRUE(store.IsConsistent());
 }
 
-TEST(PageListTest, AShorterListLeavesTheRestOfTheTableAlone) {
+TEST(PageListTest, AShorterListDoesNotChangeOtherPages) {
   TranslationStore store(1);
   TranslationTable& table = **store.Create(3, kSmall, kMachineSpace, std::nullopt);
   const auto pages = Pages({0x4000});

@@ -8,7 +8,7 @@
 namespace verbena::memory {
 namespace {
 
-// The last page of (first, last] that is missing, or `first`, which is known to be.
+// The last missing page of [first, last]. REQUIRES: `first` is missing.
 template <class IsMissing>
 uint64_t LastMissing(uint64_t first, uint64_t last, IsMissing is_missing) {
   while (last > first && !is_missing(last)) --last;
@@ -28,8 +28,7 @@ Fault PageWalker::MakeFault(Stage stage, PageShift shift, uint64_t first_page,
                .page_count = last_page - first_page + 1};
 }
 
-// Adds bytes that lie in one piece of physical memory. False when `result` is final: a fault, or no
-// room for more.
+// Adds physically contiguous bytes. False if `result` is final: a fault, or a full list.
 bool PageWalker::Append(PhysicalAddress physical, uint64_t length, Translation& result) const {
   if (target_.guest != kHost) return AppendThroughGuest(physical, length, result);
   Ready& ready = *std::get_if<Ready>(&result);
@@ -45,7 +44,7 @@ bool PageWalker::AppendThroughGuest(PhysicalAddress physical, uint64_t length,
   ready.second_stage_key = target_.guest;
   ready.attributes = guest->attributes;
   const TranslationTable& table = *guest->pages;
-  // The first stage is the guest's to write: it may name memory that the guest does not have.
+  // The guest writes the first stage, which may refer to memory that the guest does not have.
   const auto is_missing = [&](uint64_t page) {
     return page >= table.page_count() || !table.Find(page).Allows(writes_);
   };

@@ -9,8 +9,8 @@
 
 namespace verbena::memory {
 
-// Follows the bytes of a granted access page by page to machine memory, through one stage for the
-// host and two for a guest. Only the Translator uses it, for the second half of a translation.
+// Translates the bytes of a granted access page by page to machine memory, through one stage for
+// the host and two for a guest. Used by the Translator only, after the checks.
 //
 // `result` is Ready without spans on entry. On return it is Ready with the bytes in order, the
 // Fault that must be resolved first, or a Refusal that follows from the owner's segments.
@@ -22,7 +22,7 @@ class PageWalker {
   // Bytes of a region or task with a translation table.
   void ThroughTable(uint64_t offset, uint64_t length, Translation& result) const;
 
-  // Bytes of a region with a translation table that is swapped out, whatever its table says.
+  // Bytes of a swapped-out region with a translation table. All pages count as absent.
   Fault AllAbsent(uint64_t offset, uint64_t length) const;
 
   // Bytes of a region that is translated by its owner's segment and page tables.

@@ -7,8 +7,8 @@
 namespace verbena::memory {
 namespace {
 
-// The walker alone: it trusts that the bytes were granted. How faults and pieces reach the outside
-// is in translator_test.cc.
+// Tests the walker alone, which relies on the checks before it. translator_test.cc tests faults and
+// spans through the Translator.
 class PageWalkerTest : public MemoryFixture {
  protected:
   PageWalkerTest() {

@@ -13,23 +13,23 @@ namespace verbena::memory {
 
 enum class EntryType : uint8_t { kRegion, kWindow, kTask };
 
-//   kFree ──► kReserved ◄──► kValid ◄──► kSwappedOut          kRetired ──► kFree, after its rest
+//   kFree ──► kReserved ◄──► kValid ◄──► kSwappedOut          kRetired ──► kFree, after quarantine
 //     ▲           │             │             │                   ▲
-//     └───────────┴─────────────┴─────────────┴── given back ─────┘  (retired when its lap is
-//     spent)
+//     └───────────┴─────────────┴─────────────┴── freed ──────────┘  (if its variants are spent)
 enum class EntryState : uint8_t {
-  kFree,        // in no use
-  kReserved,    // has an owner and a key, grants nothing: not filled in, not bound, invalidated
-  kValid,       // grants what it says
-  kSwappedOut,  // a region whose memory was taken away; nothing else of it has changed
-  kRetired,     // in no use, and in quarantine until no peer can still have its keys
+  kFree,      // not in use
+  kReserved,  // has an owner and a key, but grants nothing: not registered, not bound, invalidated
+  kValid,     // grants its rights
+  kSwappedOut,  // a region whose memory is taken away; the other fields are unchanged
+  kRetired,     // not in use, and in quarantine
 };
 
-// How a region of the owner's address space is addressed (row A7): effective addresses go through
-// its segment table, virtual ones straight to the page table.
+// How a region of the owner's address space is addressed (row A7): effective addresses are
+// translated by the segment table first, virtual ones by the page table only.
 enum class AddressKind : uint8_t { kEffective, kVirtual };
 
-// One entry of the protection table: all that decides an access, in one cache line (row B4).
+// One entry of the protection table: everything that the checks of an access need, in one cache
+// line (row B4).
 struct alignas(64) ProtectionEntry {
   ProtectionEntry() : region{} {}
 
@@ -37,13 +37,13 @@ struct alignas(64) ProtectionEntry {
   uint64_t start = 0;
   uint64_t length = 0;
 
-  // Where they are. Null for a region that is translated by its owner's own segment and page
-  // tables, for an empty region, and for a window, which goes by its region.
+  // Translates them. Null for a region that is translated by its owner's segment and page tables,
+  // for an empty region, and for a window, which uses the table of its region.
   TranslationTable* table = nullptr;
 
   struct Region {
     uint32_t bound_windows;
-    uint32_t held_windows;  // of them, those that are held
+    uint32_t held_windows;  // of the bound windows
   };
   struct Window {
     uint64_t offset;  // of the window's first byte in its region
@@ -51,8 +51,8 @@ struct alignas(64) ProtectionEntry {
     SlotNumber region;
   };
   struct Task {
-    uint64_t command;    // the consumer's name for the iSCSI command
-    bool command_reads;  // a disk read: data comes in
+    uint64_t command;    // the consumer's id of the iSCSI command
+    bool command_reads;  // a disk read: Data-In writes the memory
   };
   union {
     Region region;  // type kRegion
@@ -62,7 +62,7 @@ struct alignas(64) ProtectionEntry {
 
   uint32_t first_offset = 0;  // of the first byte in the first page of the table
   PdId pd;
-  GuestKey guest;                 // whose physical addresses the table yields; host: none
+  GuestKey guest;                 // of the physical addresses in the table; kHost: none
   StreamNumber stored_last_byte;  // while `touched`: the end of the message that touched it
   Access rights;                  // window binding is one of them
   EntryType type = EntryType::kRegion;
@@ -74,14 +74,14 @@ struct alignas(64) ProtectionEntry {
   AddressKind address_kind : 1 = AddressKind::kEffective;
   bool one_touch : 1 = false;
   bool touched : 1 = false;
-  // Touched by a message that may have to be repeated, and good for nothing else; to the owner it
-  // is as if the key had ended.
+  // Touched by a message that may have to be replayed, and valid for that only. For the owner the
+  // key has ended.
   bool held : 1 = false;
   bool zero_based : 1 = false;
-  bool by_work_request : 1 = false;  // a region that is filled in and invalidated by work requests
-  bool was_valid : 1 = false;        // the present variant has been in use
+  bool by_work_request : 1 = false;  // a region that work requests register and invalidate
+  bool was_valid : 1 = false;        // the current variant has been in use
   bool is_null : 1 = false;          // a region without memory
-  bool faults_when_out : 1 = false;  // while swapped out: accesses wait for it, and are not refused
+  bool faults_when_out : 1 = false;  // while swapped out: accesses fault instead of being refused
 
   KeyUse use() const {
     if (!one_touch) return KeyUse::kMany;

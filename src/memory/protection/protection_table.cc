@@ -43,7 +43,7 @@ std::optional<SlotNumber> ProtectionTable::TakeSlot() {
 void ProtectionTable::GiveSlot(SlotNumber slot) {
   ProtectionEntry& entry = EntryAt(slot);
   entry = ProtectionEntry();
-  if (keys_.Give(slot) == KeyAllocator::Fate::kRetired) entry.state = EntryState::kRetired;
+  if (keys_.Give(slot) == KeyAllocator::SlotState::kRetired) entry.state = EntryState::kRetired;
 }
 
 std::optional<SlotNumber> ProtectionTable::Take(EntryType type, PdId pd, bool distinct_keys) {
@@ -65,7 +65,7 @@ std::optional<SlotNumber> ProtectionTable::Take(EntryType type, PdId pd, bool di
 
 SlotNumber ProtectionTable::Renew(SlotNumber slot, bool distinct_keys) {
   if (keys_.IsSpent(slot)) {
-    // Without memory for another one it stays in its place, as it does at the limit.
+    // If there is no memory for another slot, the entry keeps its slot, as at the limit.
     std::optional<SlotNumber> fresh;
     static_cast<void>(WhenMemory([&] { fresh = TakeSlot(); }));
     if (fresh) {
@@ -111,8 +111,8 @@ void ProtectionTable::Hold(SlotNumber slot) {
   if (entry.type == EntryType::kWindow) ++EntryAt(entry.window.region).region.held_windows;
 }
 
-// Held windows are few and short-lived, so that there is no list of them. They end only if nothing
-// else is in the way of what the caller is about to do: a call that is refused changes nothing.
+// Held windows are few and short-lived, so there is no list of them. They end only if no other
+// window is bound: a call that is refused changes nothing.
 bool ProtectionTable::HasWindows(SlotNumber region) {
   const ProtectionEntry::Region& counts = EntryAt(region).region;
   if (counts.bound_windows > counts.held_windows) return true;

@@ -12,16 +12,16 @@
 
 namespace verbena::memory {
 
-// Key -> entry. Holds the entries and their keys, and leaves their meaning to Regions, Windows and
-// Tasks. Entries keep their address for ever.
+// Maps keys to entries. Owns the entries and their keys; Regions, Windows and Tasks define their
+// meaning. Entries never move.
 //
 // One thread at a time.
 class ProtectionTable {
  public:
   explicit ProtectionTable(const MemoryOptions& options);
 
-  // The entry of a slot or index, whatever its state; null beyond the table. The first step of
-  // every access.
+  // The entry of a slot or index, in any state; null beyond the table. The first step of every
+  // access.
   ProtectionEntry* Find(SlotNumber slot) {
     return slot.value() < keys_.slot_count() ? &EntryAt(slot) : nullptr;
   }
@@ -37,32 +37,33 @@ class ProtectionTable {
     return const_cast<ProtectionTable*>(this)->EntryAt(slot);
   }
 
-  // The live entry of a type that `key` names in its present generation, by either of its variants:
-  // what a call that manages the entry needs.
+  // The live entry of this type and of the current generation that `key` refers to, by either of
+  // its variants. For calls that manage the entry.
   MemoryResult<ProtectionEntry*> FindLive(Key key, EntryType type);
   MemoryResult<const ProtectionEntry*> FindLive(Key key, EntryType type) const;
 
-  // A reserved entry with fresh variants: one for both keys, or one each. Nothing when full.
+  // A reserved entry with new variants: one for both keys, or one each. nullopt if the table is
+  // full.
   std::optional<SlotNumber> Take(EntryType type, PdId pd, bool distinct_keys);
 
   // Whether windows are bound to the region. Held ones do not count, and end if there are no
   // others.
   bool HasWindows(SlotNumber region);
 
-  // For the message that has just been granted access through the key.
+  // Holds the key for the message that has just been granted access through it.
   void Hold(SlotNumber slot);
 
-  // The key grants nothing any more but stays reserved; a window lets go of its region.
+  // Makes the key invalid but keeps it reserved; unbinds a window from its region.
   void MakeReserved(SlotNumber slot);
 
-  // Back to free, or to retired. What the entry pointed at is the caller's to release.
+  // Frees or retires the entry. The caller releases the objects that it refers to.
   void Give(SlotNumber slot);
 
-  // The next generation of a live entry that nothing points at: its present keys become stale.
-  // Returns its slot, which is another one when the variants of the old one are spent; only in a
-  // table without a free slot does it stay and meet old variants again.
+  // Starts the next generation of a live entry without references: its current keys become stale.
+  // Returns its slot, which is another one if the variants of the old one are spent; only in a
+  // table without a free slot it keeps the old slot and repeats variants.
   SlotNumber Renew(SlotNumber slot, bool distinct_keys);
-  // The same with a variant that the owner chose for both keys, in the same slot.
+  // The same with a variant that the owner has chosen for both keys, in the same slot.
   void UseVariant(SlotNumber slot, KeyVariant variant);
 
   SlotNumber SlotOf(Key key) const { return keys_.SlotOf(key.index()); }
@@ -73,7 +74,7 @@ class ProtectionTable {
     return Key(keys_.IndexOf(slot), EntryAt(slot).remote_variant);
   }
 
-  // Lets slots rest no longer than they must.
+  // Frees slots whose quarantine has ended.
   void AdvanceTo(Time now);
 
   template <class Fn>
@@ -85,7 +86,7 @@ class ProtectionTable {
   }
 
   uint32_t live_count() const { return keys_.taken_count(); }
-  uint32_t retired_count() const { return keys_.resting_count(); }
+  uint32_t retired_count() const { return keys_.quarantined_count(); }
   uint64_t bytes() const;
 
   bool IsConsistent() const;

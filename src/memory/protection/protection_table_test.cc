@@ -37,7 +37,7 @@ TEST_F(ProtectionTableTest, AnEntryIsReservedWhenItIsTaken) {
   EXPECT_EQ(table_.live_count(), 1u);
 }
 
-TEST_F(ProtectionTableTest, BothKeysAreOneUnlessTheyAreToDiffer) {
+TEST_F(ProtectionTableTest, KeysAreEqualUnlessDistinctOnesAreRequested) {
   const SlotNumber same = Take();
   EXPECT_EQ(table_.LocalKey(same), table_.RemoteKey(same));
   const SlotNumber distinct = Take(EntryType::kRegion, true);
@@ -68,7 +68,7 @@ TEST_F(ProtectionTableTest, NoKeyOfAnotherTableIsFound) {
   EXPECT_TRUE(FailsWith(table_.FindLive(Key(), EntryType::kRegion), MemoryError::kNoSuchKey));
 }
 
-TEST_F(ProtectionTableTest, AFullTableTakesNoMoreUntilOneIsGiven) {
+TEST_F(ProtectionTableTest, AFullTableHandsOutNoneUntilOneIsFreed) {
   std::set<SlotNumber> slots;
   for (int i = 0; i < 4; ++i) slots.insert(Take());
   EXPECT_EQ(slots.size(), 4u);
@@ -104,11 +104,11 @@ TEST_F(ProtectionTableTest, RenewedAndChosenVariantsMakeOldKeysStale) {
   EXPECT_EQ(table_.RemoteKey(slot), first);
 }
 
-TEST_F(ProtectionTableTest, AReservedWindowLetsGoOfItsRegion) {
+TEST_F(ProtectionTableTest, AReservedWindowReleasesItsRegion) {
   const SlotNumber region = Take(), window = Take(EntryType::kWindow);
   table_.EntryAt(window).window.region = region;
   table_.EntryAt(window).state = EntryState::kValid;
-  EXPECT_FALSE(table_.IsConsistent());  // the region does not know of it
+  EXPECT_FALSE(table_.IsConsistent());  // the region does not count the window
   table_.EntryAt(region).region.bound_windows = 1;
   EXPECT_TRUE(table_.IsConsistent());
   table_.MakeReserved(window);
@@ -117,7 +117,7 @@ TEST_F(ProtectionTableTest, AReservedWindowLetsGoOfItsRegion) {
   EXPECT_EQ(table_.EntryAt(region).region.bound_windows, 0u);
 }
 
-TEST_F(ProtectionTableTest, AnEntryMovesToAnotherSlotWhenItsLapIsSpent) {
+TEST_F(ProtectionTableTest, AnEntryMovesToAnotherSlotWhenItsVariantsAreSpent) {
   const SlotNumber slot = Take();
   table_.EntryAt(slot).start = 4711;
   std::set<uint32_t> seen = {table_.LocalKey(slot).value()};
@@ -132,14 +132,14 @@ TEST_F(ProtectionTableTest, AnEntryMovesToAnotherSlotWhenItsLapIsSpent) {
   EXPECT_TRUE(table_.IsConsistent());
 }
 
-TEST_F(ProtectionTableTest, AnEntryStaysWhereItIsWhenThereIsNoOtherSlot) {
+TEST_F(ProtectionTableTest, AnEntryKeepsItsSlotIfThereIsNoOther) {
   const SlotNumber slot = Take();
   while (table_.Take(EntryType::kRegion, kPd, false).has_value()) continue;
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(table_.Renew(slot, false), slot);
   EXPECT_TRUE(table_.IsConsistent());
 }
 
-TEST_F(ProtectionTableTest, ASlotRetiresWhenItsLapIsSpentAndComesBackAfterItsRest) {
+TEST_F(ProtectionTableTest, ASpentSlotIsQuarantinedAndThenFree) {
   const SlotNumber slot = Take();
   for (int i = 0; i < 254; ++i) ASSERT_EQ(table_.Renew(slot, false), slot);
   const Key last = table_.LocalKey(slot);
@@ -174,7 +174,7 @@ TEST(ProtectionTableGrowthTest, EntriesKeepTheirAddressAndCostMemoryOnlyWhenUsed
 
 using ProtectionTableDeathTest = ProtectionTableTest;
 
-TEST_F(ProtectionTableDeathTest, GivingBackTwiceIsABug) {
+TEST_F(ProtectionTableDeathTest, RefusesToFreeASlotTwice) {
   const SlotNumber slot = Take();
   table_.Give(slot);
   EXPECT_DEATH(table_.Give(slot), "CHECK failed");

@@ -22,7 +22,7 @@ MemoryResult<void> Regions::CheckSpec(const RegionSpec& spec) const {
   return {};
 }
 
-// Row A2: an owner may not grant what it does not have.
+// Row A2: an owner may not grant memory or rights that it does not have.
 MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& backing) const {
   const Consumer& owner = *domains_.OwnerOf(spec.pd);
   if (std::holds_alternative<NullBacking>(backing)) {
@@ -36,10 +36,10 @@ MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& ba
     if (spec.address_kind == AddressKind::kVirtual && !owner.privileged) {
       return Fail(MemoryError::kNotPrivileged);
     }
-    // What the owner has may change from now on; every access asks its segments again.
+    // The segments of the owner may change later, so every access checks them.
     return {};
   }
-  // Virtual addresses mean something only to the owner's own tables.
+  // Virtual addresses are valid for regions of the address space only.
   if (spec.address_kind == AddressKind::kVirtual) return Fail(MemoryError::kWrongType);
   if (const auto* linear = std::get_if<LinearBacking>(&backing)) {
     const EffectiveAddress at(linear->base.value());
@@ -50,7 +50,7 @@ MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& ba
   if (const auto* shared = std::get_if<SharedBacking>(&backing)) {
     const auto other = table_.FindLive(shared->with, EntryType::kRegion);
     if (!other.has_value()) return Fail(other.error());
-    // A table that work requests rewrite, or none at all, is not there to be shared.
+    // A region without a table, or with one that work requests change, cannot be shared.
     const bool sharable = (*other)->table != nullptr && !(*other)->by_work_request;
     if (!sharable) return Fail(MemoryError::kWrongType);
     const bool same_owner = domains_.Find((*other)->pd)->owner == domains_.Find(spec.pd)->owner;
@@ -60,7 +60,7 @@ MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& ba
   return {};
 }
 
-// What a region stands on, as far as the right to it is concerned.
+// The backing of a region, for the check of the owner's rights.
 Backing Regions::BackingOf(const ProtectionEntry& region) {
   if (region.is_null) return NullBacking{};
   if (region.table == nullptr && region.length == 0) return LinearBacking{};
@@ -157,14 +157,13 @@ Result<RegionKeys, Refusal> Regions::RegisterReserved(Key key, const RegionSpec&
   if (entry->type != EntryType::kRegion || !entry->by_work_request)
     return Fail(Refusal::kWrongType);
   if (entry->pd != who.pd || spec.pd != who.pd) return Fail(Refusal::kWrongDomain);
-  // A one-touch region that is used up may have windows still; a new generation must not open to
-  // them.
+  // A spent one-touch region may still have windows, which must not access the next generation.
   const SlotNumber slot = table_.SlotOf(key);
   if (entry->held) table_.MakeReserved(slot);
   if (entry->state != EntryState::kReserved || table_.HasWindows(slot)) {
     return Fail(Refusal::kStillInUse);
   }
-  // The doc's check of the variant: the one reserved, or a new one once that has been in use.
+  // The variant must be the reserved one, or a new one once that has been in use.
   const bool same = entry->local_variant == key.variant();
   if (same && entry->was_valid) return Fail(Refusal::kSameVariant);
   if (!same && !entry->was_valid) return Fail(Refusal::kStaleVariant);
@@ -177,7 +176,7 @@ Result<RegionKeys, Refusal> Regions::RegisterReserved(Key key, const RegionSpec&
   }
   if (backing.pages.size() > entry->table->page_count()) return Fail(Refusal::kTooManyPages);
 
-  // Entries that were written stay until the next list: the region is not valid yet.
+  // Entries that were written stay until the next list; the region is not valid yet.
   if (!WhenMemory([&] { MapPageList(store_, *entry->table, backing); })) {
     return Fail(Refusal::kTooManyPages);
   }
@@ -194,7 +193,7 @@ Result<void, Refusal> Regions::Invalidate(Key key, Origin origin, const Accessor
   if (entry->type != EntryType::kRegion) return Fail(Refusal::kWrongType);
   if (entry->pd != who.pd) return Fail(Refusal::kWrongDomain);
   if (entry->VariantFor(origin) != key.variant()) return Fail(Refusal::kStaleVariant);
-  // RFC 5040 5.2: a peer may only invalidate what it may access.
+  // RFC 5040 5.2: a peer may only invalidate a key through which it may access memory.
   if (origin == Origin::kRemote && !entry->rights.HasAny(Access::kRemote)) {
     return Fail(Refusal::kNoRight);
   }

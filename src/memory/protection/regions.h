@@ -16,47 +16,46 @@
 
 namespace verbena::memory {
 
-// What a region is to grant.
+// The rights and addresses of a region.
 struct RegionSpec {
   PdId pd;
-  KeyAddress start;     // the first byte's address beside the key; must be 0 when zero-based
+  KeyAddress start;     // key address of the first byte; must be 0 if zero-based
   uint64_t length = 0;  // an empty region is valid and grants nothing
   Access rights;
   bool zero_based = false;
-  bool one_touch = false;      // dies with the first remote message that used it
+  bool one_touch = false;      // ends with the first remote message that uses it
   bool distinct_keys = false;  // R_Key and L_Key with different variants
-  bool keep_keys = false;      // of Reregister: see there
-  bool on_demand = false;      // the owner need not have the bytes mapped yet
+  bool keep_keys = false;      // see Reregister
+  bool on_demand = false;      // the bytes need not be mapped at registration
   AddressKind address_kind = AddressKind::kEffective;
 };
 
-// Where its bytes are.
+// The backing of a region: where its bytes are.
 //
-// Memory in one piece from `base`: the ordinary case of a buffer in a process. No page is present
-// until MapPages says so, and nothing is allocated before.
+// Contiguous memory from `base` on: the usual buffer in a process. No page is present before
+// MapPages, and nothing is allocated before.
 struct LinearBacking {
   PhysicalAddress base;  // of the first byte; any alignment
   PageShift page_shift{PageShift::kMin};
 };
-// Pages anywhere, all present. The region begins `first_offset` bytes into the first page and may
-// end inside the last one.
+// Pages at any addresses, all present. The region starts `first_offset` bytes into the first page
+// and may end inside the last one.
 struct PageListBacking {
   std::span<const PhysicalAddress> pages;
   uint64_t first_offset = 0;
   PageShift page_shift{PageShift::kMin};
   bool writable = true;
 };
-// The translation entries of another region, which both then share (row B6): no second copy, and a
-// page that comes or goes does so for both. The same bytes, so the same length; the addresses
-// beside the key may begin elsewhere.
+// The translation entries of another region, which both share (row B6): pages become present or
+// absent for both. The bytes and the length are the same; key addresses may start elsewhere.
 struct SharedBacking {
   Key with;
 };
-// The owner's own segment and page tables. With start 0 and length 2^64 - 1 this is the implicit
-// region over all that the owner has.
+// The owner's segment and page tables. With start 0 and length 2^64 - 1 this is the implicit region
+// over the whole address space.
 struct AddressSpaceBacking {};
 
-// No memory: reads find zeros, and writes are forgotten. For the owner alone, so without remote
+// No memory: reads return zeros, and writes are discarded. For local access only, without remote
 // rights or windows.
 struct NullBacking {};
 
@@ -72,49 +71,48 @@ struct RegionKeys {
 
 // Registration of memory, by call and by work request.
 //
-// Calls fail with a MemoryError, work requests with a Refusal; either way nothing has changed.
-// One thread at a time.
+// Calls fail with a MemoryError, work requests with a Refusal; a failure changes nothing. One
+// thread at a time.
 class Regions {
  public:
   Regions(ProtectionTable& table, ProtectionDomains& domains, TranslationStore& store)
       : table_(table), domains_(domains), store_(store) {}
 
-  // By call (row B1): the region stands when this returns. Takes a few microseconds at any size.
+  // By call (row B1): the region is valid when this returns. Takes a few microseconds at any size.
   MemoryResult<RegionKeys> Register(const RegionSpec& spec, const Backing& backing);
 
-  // Gives the region new rights, domain, range or translation, and new keys; without `backing` the
-  // bytes stay where they are and start and length must too. With `keep_keys` the keys stay, too,
-  // unless they are good for one message. REFUSES while windows are bound to it.
+  // Changes rights, domain, range or translation of the region, and its keys; without `backing` the
+  // bytes, start and length must stay the same. With `keep_keys` the keys stay, unless they are
+  // one-touch keys. Fails while windows are bound to it.
   MemoryResult<RegionKeys> Reregister(Key key, const RegionSpec& spec,
                                       const std::optional<Backing>& backing);
 
-  // REFUSES while windows are bound to it. By either key, in any state.
+  // Fails while windows are bound to it. Accepts either key, in any state.
   MemoryResult<void> Deregister(Key key);
 
-  // By work request (row B2). First a key for a region of up to `pages_max` pages, which grants
-  // nothing yet...
+  // By work request (row B2). First, Reserve returns a key for a region of up to `pages_max` pages,
+  // which grants nothing yet.
   MemoryResult<RegionKeys> Reserve(PdId pd, uint64_t pages_max, PageShift page_shift);
 
-  // ...then, on a queue pair, what it grants. `key` is the reserved index with the variant that
-  // the region is to have: the reserved one the first time, another one each time after an
-  // invalidation.
+  // Then a work request registers memory with it. `key` is the reserved index with the variant of
+  // the region: the reserved one the first time, another one after each invalidation.
   Result<RegionKeys, Refusal> RegisterReserved(Key key, const RegionSpec& spec,
                                                const PageListBacking& backing, const Accessor& who);
 
-  // Ends a region that was registered by work request, on behalf of its owner (local invalidate) or
-  // of a peer (send with invalidate). The key stays reserved.
+  // Invalidates a region that was registered by work request, for its owner (local invalidate) or
+  // for a peer (send with invalidate). The key stays reserved.
   Result<void, Refusal> Invalidate(Key key, Origin origin, const Accessor& who);
 
-  // Takes a region's memory away and gives it back (rows D4, D6, D8): nothing but the valid bit
-  // changes; keys, windows and tables stay. While it is out, pages may be mapped to new places, and
-  // an access that all other checks grant is refused, or is a fault, which waits. Only a region
-  // with a table can make accesses wait.
+  // Swap a region out and in (rows D4, D6, D8): only the valid bit changes; keys, windows and
+  // tables stay. While it is out, pages may be mapped to other addresses, and an access that passes
+  // all other checks is refused, or is a fault. Only accesses to a region with a table can be
+  // faults.
   enum class WhenOut : uint8_t { kRefuse, kWait };
   MemoryResult<void> SwapOut(Key key, WhenOut answer = WhenOut::kRefuse);
   MemoryResult<void> SwapIn(Key key);
 
-  // Pages of a region with a table become present or absent, numbered from the region's first.
-  // `where` is left out for linear regions, and for pages of a list that are back where they were.
+  // Make pages of a region with a table present or absent; page 0 is the first of the region.
+  // `where` is nullopt for linear regions, and for absent pages of a list that keep their address.
   MemoryResult<void> MapPages(Key key, uint64_t first_page, uint64_t count,
                               std::optional<PhysicalAddress> where, bool writable);
   MemoryResult<void> UnmapPages(Key key, uint64_t first_page, uint64_t count);

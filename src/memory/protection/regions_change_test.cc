@@ -1,5 +1,5 @@
-// What happens to a region after its registration: reregistration, swapping, and the generation of
-// regions that work requests fill in and invalidate.
+// Changes of a region after its registration: reregistration, swapping, and registration and
+// invalidation by work request.
 
 #include <vector>
 
@@ -48,7 +48,7 @@ TEST_F(ReregisterTest, NewRightsMakeNewKeysAndLeaveTheBytesWhereTheyAre) {
       IsRefused(Translate(keys->local, kBase, 1, AccessKind::kLocalWrite), Refusal::kNoRight));
 }
 
-TEST_F(ReregisterTest, KeysStayIfTheyAreToAndAreNotForOneMessage) {
+TEST_F(ReregisterTest, KeepKeysHasNoEffectOnOneTouchKeys) {
   const RegionKeys old = LinearRegion(kBase, kPage);
   RegionSpec spec = Spec(kBase, kPage, Access::kLocalRead);
   spec.keep_keys = true;
@@ -65,10 +65,10 @@ TEST_F(ReregisterTest, KeysStayIfTheyAreToAndAreNotForOneMessage) {
   spec.one_touch = false;
   const auto after = core_.regions.Reregister(once->local, spec, {});
   ASSERT_TRUE(Succeeds(after));
-  EXPECT_NE(*after, *once) << "a peer may have used it up";
+  EXPECT_NE(*after, *once) << "a peer may have spent it";
 }
 
-TEST_F(ReregisterTest, ANewDomainTakesTheRegionOver) {
+TEST_F(ReregisterTest, TheRegionMovesToANewDomain) {
   const RegionKeys old = LinearRegion(kBase, kPage);
   RegionSpec spec = Spec(kBase, kPage);
   spec.pd = *core_.domains.Allocate(OwnerOf(pd_));
@@ -100,7 +100,7 @@ TEST_F(ReregisterTest, ARegionMayBeSharedWithItself) {
   EXPECT_EQ(core_.translations.table_count(), 1u);
 }
 
-TEST_F(ReregisterTest, EveryRefusalLeavesTheRegionAsItWas) {
+TEST_F(ReregisterTest, ARefusalChangesNothing) {
   const RegionKeys keys = LinearRegion(kBase, kPage);
   const LinearBacking linear{PhysicalAddress(kBase), kSmall};
   RegionSpec no_domain = Spec(kBase, kPage);
@@ -131,7 +131,7 @@ TEST_F(ReregisterTest, EveryRefusalLeavesTheRegionAsItWas) {
 using SwapTest = RegionsChangeTest;
 
 // Rows D4, D6, D7.
-TEST_F(SwapTest, NothingButTheValidBitChanges) {
+TEST_F(SwapTest, OnlyTheValidBitChanges) {
   const auto pages = Pages({0x3000, 0x8000});
   const auto keys =
       core_.regions.Register(Spec(kBase, 2 * kPage), PageListBacking{pages, 0, kSmall});
@@ -152,8 +152,8 @@ TEST_F(SwapTest, NothingButTheValidBitChanges) {
             (Pieces{{0x51000, 8}}));
 }
 
-// Row D8: the pages are in the table, and are faults nevertheless.
-TEST_F(SwapTest, AnAccessWaitsIfItIsSwappedOutSo) {
+// Row D8: accesses fault although the pages are present in the table.
+TEST_F(SwapTest, AnAccessFaultsIfTheOwnerChoseThat) {
   const RegionKeys keys = LinearRegion(kBase + 0x10, 3 * kPage);
   ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys.local, 0, 4, {}, true)));
   const Key window = BindWindow(keys.local, kBase + kPage);
@@ -171,7 +171,7 @@ TEST_F(SwapTest, AnAccessWaitsIfItIsSwappedOutSo) {
   const Translation through = Translate(window, kBase + kPage, 8, AccessKind::kRemoteRead);
   ASSERT_NE(AsFault(through), nullptr);
   EXPECT_EQ(AsFault(through)->region, keys.local);
-  // What another check refuses does not wait.
+  // An access that another check refuses does not fault.
   EXPECT_TRUE(
       IsRefused(Translate(keys.local, kBase, 1, AccessKind::kLocalRead), Refusal::kOutOfRange));
   ASSERT_TRUE(Succeeds(core_.regions.SwapIn(keys.local)));
@@ -180,7 +180,7 @@ TEST_F(SwapTest, AnAccessWaitsIfItIsSwappedOutSo) {
   ASSERT_TRUE(Succeeds(core_.regions.SwapOut(keys.local)));
   EXPECT_TRUE(IsRefused(Translate(keys.local, kBase + kPage, 1, AccessKind::kLocalRead),
                         Refusal::kSwappedOut))
-      << "and the next time it is refused again";
+      << "the next time it is refused";
 }
 
 TEST_F(SwapTest, ARegionWithoutATableCannotMakeAccessesWait) {
@@ -237,13 +237,13 @@ class WorkRequestTest : public RegionsChangeTest {
   Key key_;
 };
 
-TEST_F(WorkRequestTest, AReservedKeyGrantsNothingUntilItIsFilledIn) {
+TEST_F(WorkRequestTest, AReservedKeyGrantsNothingUntilItIsRegistered) {
   EXPECT_TRUE(IsRefused(Translate(key_, kBase, 1, AccessKind::kLocalRead), Refusal::kNotValid));
   EXPECT_EQ(Fill(key_), (RegionKeys{key_, key_}));
   EXPECT_EQ(PiecesOf(Translate(key_, kBase, 1, AccessKind::kLocalRead)), (Pieces{{0x7000, 1}}));
 }
 
-TEST_F(WorkRequestTest, AfterInvalidationItLivesAgainWithAnotherVariant) {
+TEST_F(WorkRequestTest, AfterInvalidationItCanBeRegisteredWithAnotherVariant) {
   ASSERT_TRUE(Succeeds(Fill(key_)));
   ASSERT_TRUE(Succeeds(Invalidate(key_)));
   EXPECT_TRUE(IsRefused(Translate(key_, kBase, 1, AccessKind::kLocalRead), Refusal::kNotValid));
@@ -300,7 +300,7 @@ TEST_F(WorkRequestTest, ReserveRefusesBadDomainsAndSizes) {
   });
 }
 
-TEST_F(WorkRequestTest, EveryRefusedInvalidationLeavesTheRegionWorking) {
+TEST_F(WorkRequestTest, ARefusedInvalidationKeepsTheRegion) {
   EXPECT_TRUE(FailsWith(Invalidate(key_), Refusal::kNotValid));
   ASSERT_TRUE(Succeeds(Fill(key_)));
   const RegionKeys ordinary = LinearRegion(kBase, kPage);
@@ -331,9 +331,9 @@ TEST_F(WorkRequestTest, APeerInvalidatesOnlyWhatItMayAccess) {
   EXPECT_TRUE(Succeeds(Invalidate(Next(key_), Origin::kRemote)));
 }
 
-// A one-touch region may be used up while windows stand on it. They must not see its next
+// A one-touch region may be spent while windows are bound to it, which must not access its next
 // generation.
-TEST_F(WorkRequestTest, AUsedUpRegionWithWindowsIsNotFilledInAgain) {
+TEST_F(WorkRequestTest, ASpentRegionWithWindowsIsNotRegisteredAgain) {
   RegionSpec spec = Spec(kBase, kPage);
   spec.one_touch = true;
   const PageListBacking list{pages_, 0, kSmall};

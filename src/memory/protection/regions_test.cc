@@ -31,7 +31,7 @@ class RegionsTest : public MemoryFixture {
   }
 };
 
-TEST_F(RegionsTest, ALinearRegionIsFilledInWithoutPages) {
+TEST_F(RegionsTest, ALinearRegionHasNoPresentPagesAtFirst) {
   const auto keys = Register(Spec(kBase + 5, 3 * kPage), Linear(kBase + 5));
   ASSERT_TRUE(Succeeds(keys));
   const ProtectionEntry& entry = EntryOf(keys->local);
@@ -92,7 +92,7 @@ TEST_F(RegionsTest, TheImplicitRegionCoversTheWholeAddressSpace) {
   EXPECT_NE(AsFault(Translate(keys->local, 0x8000, 1, AccessKind::kLocalWrite)), nullptr);
 }
 
-TEST_F(RegionsTest, AZeroBasedRegionHidesWhereItIs) {
+TEST_F(RegionsTest, AZeroBasedRegionHidesItsAddress) {
   RegionSpec spec = Spec(0, kPage);
   spec.zero_based = true;
   const auto keys = Register(spec, Linear(kBase + 1));
@@ -117,7 +117,7 @@ TEST_F(RegionsTest, AnEmptyRegionIsValidAndGrantsNothing) {
   }
 }
 
-TEST_F(RegionsTest, TebibytesCostNothingUntilTheyAreUsed) {
+TEST_F(RegionsTest, UntouchedTebibytesTakeNoMemory) {
   for (const uint64_t length : {kTiB, 3 * kTiB + 5}) {
     const auto keys = Register(Spec(kPage, length), Linear(kPage));
     ASSERT_TRUE(Succeeds(keys));
@@ -197,13 +197,13 @@ TEST_F(RegionsTest, RegisterRefusesToShareWhatCannotBeShared) {
   ExpectRefused(in_guest, SharedBacking{one.local}, MemoryError::kForeignDomain);
 }
 
-TEST_F(RegionsTest, WithoutAPageTableThereIsNoAddressSpace) {
+TEST_F(RegionsTest, AnAddressSpaceRegionNeedsAPageTable) {
   RegionSpec spec = Spec(0, 1);
   spec.pd = MakeDomain({});
   ExpectRefused(spec, AddressSpaceBacking{}, MemoryError::kWrongType);
 }
 
-// Row A2: an owner does not grant what it does not have.
+// Row A2: an owner cannot grant memory that it does not have.
 TEST_F(RegionsTest, AnOwnerWithSegmentsRegistersOnlyItsOwnMemory) {
   const PdId pd = MakeDomain({.has_segments = true});
   ASSERT_TRUE(Succeeds(core_.consumers.SegmentTableUpdate(
@@ -225,7 +225,7 @@ TEST_F(RegionsTest, AnOwnerWithSegmentsRegistersOnlyItsOwnMemory) {
   });
 }
 
-TEST_F(RegionsTest, AnOwnerMaySplitItsOwnRegionAmongSharers) {
+TEST_F(RegionsTest, AnOwnerMayShareItsOwnRegion) {
   const PdId pd = MakeDomain({.has_segments = true});
   ASSERT_TRUE(Succeeds(core_.consumers.SegmentTableUpdate(
       OwnerOf(pd), SegmentChange::kAdd,
@@ -267,7 +267,7 @@ TEST_F(RegionsTest, DeregisterRefusesWindowsOnTheRegionAndOtherKinds) {
   EXPECT_TRUE(Succeeds(core_.regions.Deregister(keys.local)));
 }
 
-TEST_F(RegionsTest, MapPagesRefusesWhatIsNotThere) {
+TEST_F(RegionsTest, MapPagesRefusesPagesOutsideOfTheRegion) {
   const RegionKeys keys = LinearRegion(kBase, kPage);
   const auto implicit = Register(Spec(0, kPage), AddressSpaceBacking{});
   ExpectUnchanged([&] {
@@ -297,7 +297,7 @@ class RegionsLimitTest : public RegionsTest {
       : RegionsTest(MemoryOptions{.key_slots_max = 3, .translation_tables_max = 4}) {}
 };
 
-TEST_F(RegionsLimitTest, AFullTableRefusesAndKeepsNothing) {
+TEST_F(RegionsLimitTest, AFullTableRefusesWithoutChange) {
   LinearRegion(kBase, kPage);
   LinearRegion(kBase, kPage);
   ExpectRefused(Spec(0, 1), Linear(0), MemoryError::kLimitReached);  // of keys
@@ -313,7 +313,7 @@ class RegionsTableLimitTest : public RegionsTest {
   RegionsTableLimitTest() : RegionsTest(MemoryOptions{.translation_tables_max = 1}) {}
 };
 
-TEST_F(RegionsTableLimitTest, WithoutTranslationTablesThereAreNoRegionsOfThatKind) {
+TEST_F(RegionsTableLimitTest, RefusesRegionsBeyondTheLimitOfTables) {
   ExpectRefused(Spec(0, 1), Linear(0), MemoryError::kLimitReached);
   ExpectUnchanged([&] {
     EXPECT_TRUE(FailsWith(core_.regions.Reserve(pd_, 1, kSmall), MemoryError::kLimitReached));
@@ -321,7 +321,7 @@ TEST_F(RegionsTableLimitTest, WithoutTranslationTablesThereAreNoRegionsOfThatKin
   EXPECT_TRUE(Succeeds(Register(Spec(0, 1), AddressSpaceBacking{})));
 }
 
-TEST_F(RegionsTest, ARegionWithoutMemoryIsForItsOwnerAlone) {
+TEST_F(RegionsTest, ANullRegionHasNoRemoteRights) {
   RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kMax, .rights = Access::kAll};
   EXPECT_TRUE(FailsWith(core_.regions.Register(spec, NullBacking{}), MemoryError::kRightsTooWide));
   spec.rights = Access::kLocalRead | Access::kLocalWrite | Access::kWindowBind;
@@ -329,7 +329,7 @@ TEST_F(RegionsTest, ARegionWithoutMemoryIsForItsOwnerAlone) {
   spec.rights = Access::kLocalRead;
   const auto keys = core_.regions.Register(spec, NullBacking{});
   ASSERT_TRUE(Succeeds(keys));
-  // It stays what it is: rights that its memory cannot have are refused again...
+  // Remote rights are also refused at reregistration...
   spec.rights = Access::kLocalRead | Access::kRemoteRead;
   EXPECT_TRUE(FailsWith(core_.regions.Reregister(keys->local, spec, std::nullopt),
                         MemoryError::kRightsTooWide));
@@ -337,12 +337,12 @@ TEST_F(RegionsTest, ARegionWithoutMemoryIsForItsOwnerAlone) {
       FailsWith(core_.regions.MapPages(keys->local, 0, 1, {}, true), MemoryError::kWrongType));
   EXPECT_TRUE(
       FailsWith(core_.regions.Register(spec, SharedBacking{keys->local}), MemoryError::kWrongType));
-  // ...until it gets some.
+  // ...unless the region gets memory.
   spec.length = kPage;
-  const auto anew = core_.regions.Reregister(keys->local, spec, LinearBacking{});
-  ASSERT_TRUE(Succeeds(anew));
-  EXPECT_FALSE(EntryOf(anew->local).is_null);
-  EXPECT_TRUE(Succeeds(core_.regions.Deregister(anew->local)));
+  const auto reregistered = core_.regions.Reregister(keys->local, spec, LinearBacking{});
+  ASSERT_TRUE(Succeeds(reregistered));
+  EXPECT_FALSE(EntryOf(reregistered->local).is_null);
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(reregistered->local)));
 }
 
 }  // namespace

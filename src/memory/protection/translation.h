@@ -12,17 +12,17 @@
 
 namespace verbena::memory {
 
-// Which stage of translation has no page there: the first is the owner's to resolve (the guest's
-// driver, the process), the second the host's (row E7).
+// The stage of translation with the missing page: the owner (the guest's driver, the process)
+// resolves faults of the first stage, the host those of the second (row E7).
 enum class Stage : uint8_t { kFirst, kSecond };
 
-// Pages that must become present before an access can go on. First stage, region with a table: page
-// numbers of the region. First stage, region of the owner's address space: virtual page numbers.
-// Second stage: guest-physical page numbers. The run reaches from the first missing page to the
-// last one that the access needs in this stage, so that one request brings them all.
+// Pages that must become present before an access can continue. First stage, region with a table:
+// page numbers of the region. First stage, region of the owner's address space: virtual page
+// numbers. Second stage: guest-physical page numbers. The run reaches from the first missing page
+// to the last missing one that the access needs in this stage, so that one request pages in all.
 //
-// `is_loss`: the table called the first of them present, and a copy found that it is not. Who waits
-// for such pages counts them, because a page could be lost again each time that it came.
+// `is_loss`: the first page is present in the table, but a copy found it missing. Queue pairs count
+// such faults, because a page could be lost again after each page-in.
 struct Fault {
   Stage stage = Stage::kFirst;
   bool for_write = false;
@@ -36,20 +36,19 @@ struct Fault {
   friend bool operator==(const Fault&, const Fault&) = default;
 };
 
-// The bytes of an access, with what goes along to the memory bus. `spans` covers the access from
-// its first byte; it is shorter than asked when more than SpanList::kCapacity pieces would be
-// needed, and then the rest is translated next.
+// The bytes of a translated access, and the attributes of the guest. `spans` covers the access from
+// its first byte; it is shorter than the access if that needs more than SpanList::kCapacity spans,
+// and then the caller translates the rest.
 struct Ready {
-  Ready() {}  // NOLINT(modernize-use-equals-default): `= default` would zero the room for spans.
+  Ready() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the spans.
 
   SpanList spans;
-  GuestKey second_stage_key;  // that the first-stage key yielded; kHost: no second stage
+  GuestKey second_stage_key;  // from the first-stage key; kHost: no second stage
   uint32_t attributes = 0;    // of the guest
   KeyUse use = KeyUse::kMany;
 };
 
-// What the one door answers: the bytes are there, they must be fetched first, or they are not
-// yours.
+// The result of a translation: ready, fault or refused.
 using Translation = std::variant<Ready, Fault, Refusal>;
 
 inline const Ready* AsReady(const Translation& t) { return std::get_if<Ready>(&t); }

@@ -18,9 +18,9 @@ Result<Translator::Grant, Refusal> Translator::Authorize(Key key, KeyAddress add
 
 Translation Translator::Translate(Key key, KeyAddress address, uint64_t length, AccessKind access,
                                   const Accessor& who) const {
-  // Nearly every access is granted and lies in one present page of the host, or in two side by
-  // side. All others, and all that is not ready at once, are asked in full.
-  const IsSingleSpan found = FindSingleSpan(key, address, length, access, who);
+  // Fast path: nearly every access is granted and lies in one present page of the host, or in two
+  // contiguous ones. All other accesses take the full path.
+  const SingleSpan found = FindSingleSpan(key, address, length, access, who);
   if (!found.is_there) return TranslateInFull(key, address, length, access, who);
   Translation result;
   Ready& ready = *std::get_if<Ready>(&result);
@@ -41,7 +41,7 @@ Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t le
   const ProtectionEntry& target = *grant.target;
   const PageWalker walker(target, guests_, TraitsOf(access).writes);
   if (target.is_null) {
-    FindNothing(length, TraitsOf(access).writes, *std::get_if<Ready>(&result));
+    FindNullSpans(length, TraitsOf(access).writes, *std::get_if<Ready>(&result));
   } else if (target.state == EntryState::kSwappedOut) {
     result = walker.AllAbsent(grant.offset, length);
   } else if (target.table != nullptr) {
@@ -54,7 +54,8 @@ Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t le
   if (Ready* ready = std::get_if<Ready>(&result)) ready->use = grant.use;
   if (Fault* fault = std::get_if<Fault>(&result)) fault->region = table_.LocalKey(grant.slot);
 
-  // A window may start at an odd byte: what is aligned for the peer need not be so in memory.
+  // A window may start at an odd byte: an address that is aligned for the peer may be misaligned in
+  // memory.
   if (access == AccessKind::kRemoteAtomic) {
     const Ready* ready = AsReady(result);
     if (ready != nullptr && !internal::IsAtomicWord(ready->spans[0].address.value(), length)) {
@@ -64,11 +65,11 @@ Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t le
   return result;
 }
 
-// The same bytes again and again, as often as there is room for pieces.
-void Translator::FindNothing(uint64_t length, bool writes, Ready& ready) const {
+// Returns spans over the same bytes repeatedly, up to the capacity of the list.
+void Translator::FindNullSpans(uint64_t length, bool writes, Ready& ready) const {
   const MachineAddress at = MachineAddressOf(writes ? scrap_.data() : zeros_.data());
   for (uint64_t left = length; left > 0;) {
-    const uint64_t piece = std::min(left, kNothingBytes);
+    const uint64_t piece = std::min(left, kNullBytes);
     if (!ready.spans.Append({at, piece})) return;
     left -= piece;
   }

@@ -18,10 +18,10 @@
 
 namespace verbena::memory {
 
-// The one door: every byte that the adapter touches, local or remote, goes through Translate.
+// Translates every access of the adapter to memory, local or remote.
 //
-// It changes nothing, so that it may be asked again at will, and it knows nothing of queue pairs,
-// packets or time. REQUIRES: no thread changes the tables meanwhile.
+// It changes nothing, so that a translation may be repeated, and is independent of queue pairs,
+// packets and time. REQUIRES: no thread changes the tables meanwhile.
 class Translator {
  public:
   Translator(const ProtectionTable& table, const ProtectionDomains& domains,
@@ -31,25 +31,23 @@ class Translator {
         guests_(guests),
         remote_through_regions_(remote_through_regions) {}
 
-  // May `who` do this, and where are the bytes? The checks are made in the documents' order, a to
-  // g, and the first that fails is the answer. An access of no bytes is ready at once, whatever the
-  // key: the InfiniBand and iWARP specifications both say that a key is not looked at when it moves
-  // nothing.
+  // Checks whether `who` may make this access, and finds the bytes. The checks run in order, a to
+  // g; the first that fails is the result. An access of no bytes is ready with any key: InfiniBand
+  // and iWARP both specify that the key is not checked then.
   Translation Translate(Key key, KeyAddress address, uint64_t length, AccessKind access,
                         const Accessor& who) const;
 
-  // The same in brief, for the common case: granted, and in one present page of the host, or in two
-  // side by side. Where
-  // it is not there, Translate knows why.
-  struct IsSingleSpan {
+  // The fast path for the common case: granted, and in one present page of the host, or in two
+  // contiguous ones. If it fails, Translate has the reason.
+  struct SingleSpan {
     MachineAddress at;
     bool is_there = false;
     KeyUse use = KeyUse::kMany;
   };
-  [[nodiscard]] IsSingleSpan FindSingleSpan(Key key, KeyAddress address, uint64_t length,
-                                            AccessKind access, const Accessor& who) const;
+  [[nodiscard]] SingleSpan FindSingleSpan(Key key, KeyAddress address, uint64_t length,
+                                          AccessKind access, const Accessor& who) const;
 
-  // What an access may touch: bytes from `offset` of a region's or task's memory.
+  // The granted bytes of an access: from `offset` on in the memory of a region or task.
   struct Grant {
     const ProtectionEntry* target = nullptr;
     SlotNumber slot;  // of the target
@@ -67,22 +65,21 @@ class Translator {
                                const Accessor& who, Grant& grant) const;
   [[gnu::noinline]] Translation TranslateInFull(Key key, KeyAddress address, uint64_t length,
                                                 AccessKind access, const Accessor& who) const;
-  void FindNothing(uint64_t length, bool writes, Ready& ready) const;
+  void FindNullSpans(uint64_t length, bool writes, Ready& ready) const;
 
   const ProtectionTable& table_;
   const ProtectionDomains& domains_;
   const GuestTable& guests_;
   const bool remote_through_regions_;
-  // What regions without memory show: a place to read zeros from, and one to write to that no
-  // access reads.
-  static constexpr uint64_t kNothingBytes = 4'096;
-  using Nothing = std::array<std::byte, kNothingBytes>;
+  // The memory of null regions: zeros to read, and bytes to write that no access reads.
+  static constexpr uint64_t kNullBytes = 4'096;
+  using Nothing = std::array<std::byte, kNullBytes>;
   alignas(64) const Nothing zeros_{};
   alignas(64) mutable Nothing scrap_{};
 };
 
-// The checks in order. With `common_only`, guests' memory, atomics, and memory that is swapped out
-// and waited for are refused too, for the caller to ask again without.
+// The checks in order. With `common_only`, memory of guests, atomics, and swapped-out memory that
+// faults are refused too; the caller then repeats the checks without it.
 template <bool common_only>
 [[gnu::always_inline]] inline std::optional<Refusal> Translator::Check(Key key, KeyAddress address,
                                                                        uint64_t length,
@@ -96,7 +93,7 @@ template <bool common_only>
   const ProtectionEntry* const entry = table_.Find(grant.slot);
   if (!IsValid(entry) && (common_only || !FaultsWhenOut(entry))) return WhyNotValid(entry);
 
-  // A window stands on its region, and that on its guest: they must be valid as well.
+  // The region of a window and the guest of a region must be valid, too.
   grant.use = entry->use();
   grant.target = entry;
   grant.offset = address.value() - entry->start;
@@ -127,7 +124,7 @@ template <bool common_only>
   return std::nullopt;
 }
 
-[[gnu::always_inline]] inline Translator::IsSingleSpan Translator::FindSingleSpan(
+[[gnu::always_inline]] inline Translator::SingleSpan Translator::FindSingleSpan(
     Key key, KeyAddress address, uint64_t length, AccessKind access, const Accessor& who) const {
   if (length == 0) return {};
   Grant grant;

@@ -1,4 +1,4 @@
-// The lettered checks: whatever else is wrong with an access, the first letter is the answer.
+// The lettered checks: if several fail, the first letter is the result.
 
 #include <functional>
 #include <string>
@@ -15,7 +15,7 @@ constexpr uint64_t kBase = 0x100000;
 constexpr uint64_t kLength = 64;
 constexpr std::string_view kLetters = "abcdefg";
 
-// An access, and the entry that it goes through, still without fault.
+// A valid access and its entry, which tests then change.
 struct Subject {
   AccessKind access;
   Key key;
@@ -48,11 +48,11 @@ class TranslatorChecksTest : public MemoryFixture {
   static bool HasCheck(AccessKind access, char letter) {
     const bool has_purpose =
         access == AccessKind::kBind || TraitsOf(access).origin == Origin::kTask;
-    if (letter == 'f') return access != AccessKind::kBind;  // no right beside the one of check g
+    if (letter == 'f') return access != AccessKind::kBind;  // binding has check g instead
     return letter != 'g' || has_purpose;
   }
 
-  // Makes the one check fail, and no other.
+  // Makes only this check fail.
   static void Violate(char letter, Subject& subject, ProtectionEntry& entry) {
     const AccessTraits traits = TraitsOf(subject.access);
     switch (letter) {
@@ -145,7 +145,7 @@ TEST_F(TranslatorChecksTest, TheLowestLetterWinsForTasks) {
       {.access = AccessKind::kTaskReceive, .key = BeginTask(true), .address = 0, .who = me_});
 }
 
-// The other ways to fail check a, each against all that could be wrong behind it.
+// The other ways to fail check a, each combined with failures of all later checks.
 TEST_F(TranslatorChecksTest, EveryFormOfCheckAComesFirst) {
   const Key window = BindWindow(WindowType::k1);
   Subject wrong{.access = AccessKind::kRemoteWrite, .key = window, .who = {PdId(9), QpNumber(9)}};
@@ -167,7 +167,7 @@ TEST_F(TranslatorChecksTest, EveryFormOfCheckAComesFirst) {
   EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kNoSuchKey));
 }
 
-TEST_F(TranslatorChecksTest, AlignmentIsLookedAtLast) {
+TEST_F(TranslatorChecksTest, AlignmentIsCheckedLast) {
   Subject atomic{
       .access = AccessKind::kRemoteAtomic, .key = region_.remote, .address = kBase + 4, .who = me_};
   EXPECT_TRUE(IsRefused(Ask(atomic), Refusal::kMisaligned));
@@ -192,14 +192,14 @@ TEST_F(TranslatorChecksTest, UnknownKeysAreRefused) {
   }
 }
 
-// The InfiniBand and iWARP specifications: a key is not looked at when it moves nothing.
-TEST_F(TranslatorChecksTest, AnAccessOfNoBytesIsReadyWhateverTheKey) {
+// InfiniBand and iWARP: the key of an access of no bytes is not checked.
+TEST_F(TranslatorChecksTest, AnAccessOfNoBytesIsReadyWithAnyKey) {
   const Translation translation = Translate(Key(), kMax, 0, AccessKind::kRemoteWrite);
   ASSERT_TRUE(IsReady(translation));
   EXPECT_TRUE(AsReady(translation)->spans.empty());
 }
 
-TEST_F(TranslatorChecksTest, TheRangeIncludesTheLastByteAndNothingBeyond) {
+TEST_F(TranslatorChecksTest, TheRangeEndsWithTheLastByte) {
   const auto read = [&](uint64_t address, uint64_t length) {
     return Translate(region_.local, address, length, AccessKind::kLocalRead);
   };
@@ -220,7 +220,7 @@ TEST_F(TranslatorChecksTest, TheRangeIncludesTheLastByteAndNothingBeyond) {
   }
 }
 
-TEST_F(TranslatorChecksTest, AuthorizeLooksAtNoPage) {
+TEST_F(TranslatorChecksTest, AuthorizeIgnoresPages) {
   ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(region_.local, 0, 1)));
   const Key window = BindWindow(WindowType::k1);
   const auto grant =

@@ -1,5 +1,5 @@
-// From granted bytes to machine memory: pieces, faults, two stages, segments. The checks that grant
-// them are in translator_checks_test.cc.
+// From granted bytes to machine memory: spans, faults, two stages, segments.
+// translator_checks_test.cc tests the checks.
 
 #include "memory/protection/translator.h"
 
@@ -27,7 +27,7 @@ class TranslatorTest : public MemoryFixture {
     EXPECT_TRUE(Succeeds(keys));
     return keys->local;
   }
-  // Every second page of machine memory, so that no two continue each other.
+  // Every second page of machine memory, so that no two are contiguous.
   static std::vector<PhysicalAddress> Gaps(size_t count) {
     std::vector<PhysicalAddress> pages;
     for (size_t i = 0; i < count; ++i) pages.emplace_back(kBase + 2 * i * kPage);
@@ -40,7 +40,7 @@ class TranslatorTest : public MemoryFixture {
   }
 };
 
-TEST_F(TranslatorTest, AnAccessAcrossPagesIsOnePieceWhereTheyContinueEachOther) {
+TEST_F(TranslatorTest, ContiguousPagesAreOneSpan) {
   const Key key = Scattered(Pages({0x5000, 0x6000, 0x2000}));
   EXPECT_EQ(PiecesOf(Translate(key, 10, 3 * kPage - 10, AccessKind::kLocalRead)),
             (Pieces{{0x500a, 2 * kPage - 10}, {0x2000, kPage}}));
@@ -48,7 +48,7 @@ TEST_F(TranslatorTest, AnAccessAcrossPagesIsOnePieceWhereTheyContinueEachOther) 
             (Pieces{{0x6fff, 1}, {0x2000, 1}}));
 }
 
-TEST_F(TranslatorTest, AnAccessOfTooManyPiecesIsReadyUpToWhereTheyEnd) {
+TEST_F(TranslatorTest, AnAccessOfTooManySpansIsReadyInPart) {
   const Key key = Scattered(Gaps(SpanList::kCapacity + 3));
   const uint64_t all = (SpanList::kCapacity + 3) * kPage;
   const Translation first = Translate(key, 1, all - 1, AccessKind::kLocalRead);
@@ -152,7 +152,7 @@ class TwoStageTest : public TranslatorTest {
 };
 
 // Row E6: a 2 MiB page of the guest lies over 4 KiB pages of the machine.
-TEST_F(TwoStageTest, ALargePageOfTheGuestIsFollowedPieceByPiece) {
+TEST_F(TwoStageTest, ALargePageOfTheGuestIsTranslatedPerMachinePage) {
   const Key key = Scattered(Pages({kLarge.bytes()}), kLarge);
   MapGuest(kLarge.bytes() + 3 * kPage, 1, 0x70000);
   MapGuest(kLarge.bytes() + 4 * kPage, 1, 0x20000);
@@ -182,7 +182,7 @@ TEST_F(TwoStageTest, EachStageReportsItsOwnFault) {
   ExpectFault(Translate(key, 0, 2 * kPage, AccessKind::kLocalWrite), expected);
 }
 
-TEST_F(TwoStageTest, ASecondStageFaultBringsAllPagesOfAPieceAtOnce) {
+TEST_F(TwoStageTest, ASecondStageFaultCoversAllPagesOfASpan) {
   const Key key = Scattered(Pages({0}), kLarge);
   MapGuest(0, 1, 0x70000);
   MapGuest(4 * kPage, 1, 0x90000);
@@ -249,7 +249,7 @@ TEST_F(SegmentsTest, AnAccessCrossesSegmentsAndPages) {
             (Pieces{{0x10ff0, 0x10}, {0x20000, 0x800}, {0x30800, 0x10}}));
 }
 
-TEST_F(SegmentsTest, MemoryThatTheOwnerHasNotIsRefused) {
+TEST_F(SegmentsTest, MemoryOutsideOfTheOwnersSegmentsIsRefused) {
   EXPECT_TRUE(IsRefused(Translate(key_, 0xfff, 1, AccessKind::kLocalRead), Refusal::kNoSegment));
   EXPECT_TRUE(IsRefused(Translate(key_, 0x2fff, 2, AccessKind::kLocalRead), Refusal::kNoSegment));
 }
@@ -280,7 +280,7 @@ TEST_F(SegmentsTest, PrivilegedConsumersMayUseVirtualAddresses) {
             (Pieces{{0x10ff8, 8}, {0x20000, 8}}));
 }
 
-TEST_F(TranslatorTest, ARegionWithoutMemoryShowsZerosAndForgets) {
+TEST_F(TranslatorTest, ANullRegionReadsZerosAndDiscardsWrites) {
   const RegionSpec spec{.pd = pd_,
                         .start = KeyAddress(0),
                         .length = kMax,
@@ -299,7 +299,7 @@ TEST_F(TranslatorTest, ARegionWithoutMemoryShowsZerosAndForgets) {
     std::memcpy(&word, PointerTo(zeros->spans[0].address), sizeof word);
     EXPECT_EQ(word, 0U);
   }
-  // Long ones are answered in parts.
+  // Long accesses are translated in parts.
   const auto part = Translate(keys->local, 0, 1 << 20, AccessKind::kLocalRead);
   EXPECT_EQ(AsReady(part)->spans.length(), 8U * 4096);
   EXPECT_TRUE(IsRefused(Translate(keys->remote, 0, 8, AccessKind::kRemoteRead), Refusal::kNoRight));

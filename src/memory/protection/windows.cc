@@ -32,12 +32,12 @@ Result<ProtectionEntry*, Refusal> Windows::FindForBind(Key window, const WindowB
   const bool is_stale = entry->remote_variant != window.variant();
   if (is_stale && !binding.by_index) return Fail(Refusal::kStaleVariant);
   if (entry->window_type != WindowType::k1) {
-    // IBA C10-75: a type 2 window is not bound to nothing; it is invalidated.
+    // IBA C10-75: a type 2 window is not unbound by a bind of length 0, but by an invalidate.
     if (binding.length == 0) return Fail(Refusal::kOutOfRange);
     if (entry->state == EntryState::kValid && !entry->held) return Fail(Refusal::kStillInUse);
     if (!binding.variant) return Fail(Refusal::kSameVariant);
-    // The key that it has now has ended, and may begin anew: programs count keys as they like. It
-    // has not for a peer whose read may be repeated.
+    // The current key has ended, and the program may reuse it, except while a held key may still
+    // serve the replay of a read.
     if (entry->held && binding.variant == entry->remote_variant) {
       return Fail(Refusal::kSameVariant);
     }
@@ -52,7 +52,7 @@ Result<Translator::Grant, Refusal> Windows::CheckRegion(const WindowBinding& bin
   const auto grant =
       translator_.Authorize(binding.region, binding.start, binding.length, AccessKind::kBind, who);
   if (!grant.has_value()) return Fail(grant.error());
-  // Windows are for peers: local rights on them mean nothing.
+  // A window has remote rights only.
   if (binding.rights.Without(Access::kRemote) != Access::kNone)
     return Fail(Refusal::kRightsTooWide);
   const Access needed = NeededToGrant(binding.rights);
@@ -106,12 +106,12 @@ Result<Key, Refusal> Windows::Unbind(SlotNumber slot, std::optional<KeyVariant> 
   return table_.RemoteKey(Rekey(slot, variant));
 }
 
-// May the owner of the region itself touch these bytes with these rights, now?
+// Whether the owner of the region may currently access these bytes itself with these rights.
 bool Windows::OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
                        Access needed) const {
   const Consumer* owner = domains_.OwnerOf(region.pd);
   CHECK(owner != nullptr);
-  // Virtual addresses and page lists are for privileged owners, who answer for themselves.
+  // Virtual addresses and page lists are for privileged owners, which are not checked.
   if (region.address_kind == AddressKind::kVirtual) return true;
   if (region.table != nullptr && !region.table->is_linear()) return true;
   const uint64_t start = region.table == nullptr

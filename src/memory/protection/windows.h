@@ -14,25 +14,25 @@
 
 namespace verbena::memory {
 
-// What a window is to show of a region: any bytes, from any byte on.
+// The binding of a window: any range of bytes of a region.
 struct WindowBinding {
   Key region;           // its L_Key
   KeyAddress start;     // in the region's addresses
-  uint64_t length = 0;  // 0 unbinds a type 1 window; then only this counts
-  Access rights;        // remote ones
+  uint64_t length = 0;  // 0 unbinds a type 1 window; the other fields are then ignored
+  Access rights;        // remote rights only
   bool zero_based = false;
   bool one_touch = false;
-  // Of the new R_Key: what the owner chooses, as in work requests. Of a type 1 window it is
-  // another than before, since the old key must end; the table chooses it if the owner does not.
+  // The variant of the new R_Key, which the owner chooses, as in work requests. For a type 1 window
+  // it must be a new one, because the old key must end; the table chooses it if the owner does not.
   std::optional<KeyVariant> variant = {};
-  // The window is named by the index of its key alone: an owner who holds the window as an object
-  // need not know which of its binds came to pass.
+  // Identifies the window by the index of its key alone: an owner that has the window as an object
+  // need not know which of its binds were executed.
   bool by_index = false;
 };
 
-// Memory windows: keys that cost nothing to point at bytes of a region and to take away again (row
-// A1). Allocation is a call; bind and invalidate are work requests, with no system call and no
-// allocation.
+// Memory windows: keys that grant access to a range of a region and are cheap to bind and
+// invalidate (row A1). Allocation is a call; bind and invalidate are work requests, without system
+// calls and allocations.
 //
 // One thread at a time.
 class Windows {
@@ -41,7 +41,7 @@ class Windows {
       : table_(table), domains_(domains), translator_(translator) {}
 
   MemoryResult<Key> Allocate(PdId pd, WindowType type);
-  // Unbinds it if need be.
+  // Unbinds the window if it is bound.
   MemoryResult<void> Deallocate(Key window);
 
   // Returns the new R_Key; the old one is stale. A type 1 window may be bound again at any time, a
@@ -57,7 +57,7 @@ class Windows {
   Result<Translator::Grant, Refusal> CheckRegion(const WindowBinding& binding,
                                                  const Accessor& who) const;
   Result<Key, Refusal> Unbind(SlotNumber slot, std::optional<KeyVariant> variant);
-  // Where its next generation is, with a key that is not the last one's.
+  // The slot of the next generation, with a new key.
   SlotNumber Rekey(SlotNumber slot, std::optional<KeyVariant> variant);
   bool OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
                 Access needed) const;

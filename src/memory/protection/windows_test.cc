@@ -47,8 +47,8 @@ TEST_F(WindowsTest, AnUnboundWindowGrantsNothing) {
   }
 }
 
-TEST_F(WindowsTest, AWindowShowsExactlyItsBytes) {
-  // Odd start, odd length, across a page border.
+TEST_F(WindowsTest, AWindowGrantsExactlyItsBytes) {
+  // Odd start, odd length, across a page boundary.
   const auto window = Bind(Allocate(WindowType::k1), Binding(kBase + 4091, 13));
   ASSERT_TRUE(Succeeds(window));
   EXPECT_EQ(PiecesOf(Read(*window, kBase + 4091, 13)), (Pieces{{kBase + 4091, 13}}));
@@ -58,7 +58,7 @@ TEST_F(WindowsTest, AWindowShowsExactlyItsBytes) {
   EXPECT_TRUE(IsRefused(Read(*window, kBase + 4091, 14), Refusal::kOutOfRange));
 }
 
-TEST_F(WindowsTest, AZeroBasedWindowHidesWhereItIs) {
+TEST_F(WindowsTest, AZeroBasedWindowHidesItsAddress) {
   WindowBinding binding = Binding(kBase + 4091, 13);
   binding.zero_based = true;
   const auto window = Bind(Allocate(WindowType::k1), binding);
@@ -78,7 +78,7 @@ TEST_F(WindowsTest, AWindowGrantsItsOwnRightsAndNotTheRegions) {
       IsRefused(Translate(*window, kBase, 8, AccessKind::kRemoteAtomic), Refusal::kNoRight));
 }
 
-// IBA 10.6.7.2: it is the local rights of the region that count, not its remote ones.
+// IBA 10.6.7.2: the local rights of the region are the limit, not its remote rights.
 TEST_F(WindowsTest, RightsAreNoWiderThanTheOwnersAccessToTheRegion) {
   const auto refused = [&](Access of_region, Access of_window) {
     region_ = LinearRegion(kBase, kLength, of_region | Access::kWindowBind);
@@ -106,7 +106,7 @@ TEST_F(WindowsTest, ABoundType1WindowCanBeBoundAgain) {
   EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 1u);
 }
 
-TEST_F(WindowsTest, AWindowMayMoveToAnotherRegion) {
+TEST_F(WindowsTest, AWindowCanBeReboundToAnotherRegion) {
   const RegionKeys other = LinearRegion(0x900000, kPage);
   const auto first = Bind(Allocate(WindowType::k1), Binding(kBase, 8));
   WindowBinding binding = Binding(0x900000, 8);
@@ -144,7 +144,7 @@ TEST_F(WindowsTest, TheOwnerOfAType1WindowMayChooseItsKey) {
   ExpectBindRefused(*unbound, Chosen(0, 0, 202), Refusal::kSameVariant);
 }
 
-TEST_F(WindowsTest, AFailedBindLeavesTheOldBindingWorking) {
+TEST_F(WindowsTest, AFailedBindKeepsTheOldBinding) {
   const auto window = Bind(Allocate(WindowType::k1), Binding(kBase, 8));
   const auto refused = [&](const WindowBinding& binding, Refusal refusal) {
     ExpectBindRefused(*window, binding, refusal);
@@ -177,15 +177,15 @@ TEST_F(WindowsTest, AFailedBindLeavesTheOldBindingWorking) {
   refused(unbindable, Refusal::kSwappedOut);
 }
 
-TEST_F(WindowsTest, OnlyTheWindowsOwnKeyAndDomainBindIt) {
+TEST_F(WindowsTest, OnlyItsOwnKeyAndDomainBindAWindow) {
   const Key window = Allocate(WindowType::k1);
   ExpectBindRefused(Key(1), Binding(kBase, 8), Refusal::kNoSuchKey);
   ExpectBindRefused(region_.local, Binding(kBase, 8), Refusal::kWrongType);
   ExpectBindRefused(Key(window.value() ^ 1), Binding(kBase, 8), Refusal::kStaleVariant);
-  const Accessor stranger{MakeDomain({}), me_.qp};
+  const Accessor other{MakeDomain({}), me_.qp};
   ExpectUnchanged([&] {
     EXPECT_TRUE(
-        FailsWith(core_.windows.Bind(window, Binding(kBase, 8), stranger), Refusal::kWrongDomain));
+        FailsWith(core_.windows.Bind(window, Binding(kBase, 8), other), Refusal::kWrongDomain));
   });
 }
 
@@ -239,7 +239,7 @@ TEST_P(Type2Test, IsBoundAgainOnlyAfterInvalidation) {
   ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
   EXPECT_TRUE(IsRefused(Read(key_, kBase, 8), Refusal::kNotValid));
   EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 0u);
-  ExpectBindRefused(key_, Binding(kBase, 8), Refusal::kSameVariant);  // none is chosen
+  ExpectBindRefused(key_, Binding(kBase, 8), Refusal::kSameVariant);  // without a chosen variant
   const auto next = Bind(key_, again);
   ASSERT_TRUE(Succeeds(next));
   EXPECT_EQ(*next, Key(key_.index(), KeyVariant(3)));
@@ -248,7 +248,7 @@ TEST_P(Type2Test, IsBoundAgainOnlyAfterInvalidation) {
 
 // IBA 10.6.7.2.2 leaves the 8 bits to the consumer. Soft-RoCE had a check that they are new ones,
 // and dropped it, because programs rely on its absence.
-TEST_P(Type2Test, MayHaveTheSameKeyAgain) {
+TEST_P(Type2Test, CanBeReboundWithTheSameKey) {
   ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
   const auto again = Bind(key_, Chosen(kBase + 8, 8));
   ASSERT_TRUE(Succeeds(again));
@@ -257,8 +257,8 @@ TEST_P(Type2Test, MayHaveTheSameKeyAgain) {
   EXPECT_TRUE(IsRefused(Read(key_, kBase, 8), Refusal::kOutOfRange));
 }
 
-// For a peer whose read may be repeated the key has not ended.
-TEST_P(Type2Test, MayNotHaveTheSameKeyWhileItIsHeld) {
+// The held key may still serve the replay of a read.
+TEST_P(Type2Test, CannotBeReboundWithTheSameKeyWhileHeld) {
   ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
   WindowBinding once = Chosen(kBase, 8);
   once.one_touch = true;
@@ -268,9 +268,9 @@ TEST_P(Type2Test, MayNotHaveTheSameKeyWhileItIsHeld) {
   EXPECT_TRUE(Succeeds(Bind(key_, Chosen(kBase, 8, 3))));
 }
 
-// A window that is held as an object is bound whatever its key is: binds that were flushed have not
-// changed it.
-TEST_P(Type2Test, MayBeNamedByItsIndexAlone) {
+// A window that is an object of the program can be bound with any variant: flushed binds have not
+// changed its key.
+TEST_P(Type2Test, CanBeBoundByItsIndexAlone) {
   ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
   const Key never(key_.index(), KeyVariant(77));
   WindowBinding binding = Chosen(kBase + 8, 8, 3);
@@ -332,8 +332,8 @@ TEST(WindowsLimitTest, AFullTableAllocatesNoMore) {
   EXPECT_EQ(core.domains.Find(pd)->users, 1u);
 }
 
-// Row A2: the owner must itself have the memory, when it binds and when it unbinds.
-TEST_F(WindowsTest, TheOwnersSegmentsAreAskedAtBindAndUnbind) {
+// Row A2: the owner must have the memory itself, at the bind and at the unbind.
+TEST_F(WindowsTest, TheOwnersSegmentsAreCheckedAtBindAndUnbind) {
   pd_ = MakeDomain({.has_segments = true, .table = ConsumerSpec::PrivateTable{}});
   me_.pd = pd_;
   const Segment segment{EffectiveAddress(kBase), kPage, VirtualAddress(0), Access::kLocalRead};

@@ -11,23 +11,23 @@
 
 namespace verbena::memory {
 
-// Finds the translation entries that may name a physical page, as an invalidation needs them (row
-// E9), in time proportional to the pages and not to the number of regions.
+// Finds the translation entries that may refer to a physical page, for invalidations (row E9), in
+// time proportional to the pages and not to the number of regions.
 //
-// A record per page would cost many times the entry itself. So one record stands for a whole leaf
-// of a linear table: the pages of the leaf lie side by side in a range of known size, and the leaf
-// is recorded under the one or two blocks of about that size that the range touches. To find a
-// page, look up the block that contains it at each size in use (a leaf of one 4 KiB page: 2^12; of
-// 512 such pages: 2^21; there are never more than 26 sizes, commonly three). All records there
-// overlap the block, so they are near the page: records of regions elsewhere are never visited.
-// Entries of tables that are not linear are recorded one by one, at the size of their page.
+// A record per page would cost many times the entry itself. So a whole leaf of a linear table has
+// one record: its pages are contiguous in a range of known size, and the leaf is recorded under the
+// one or two blocks of about that size that the range overlaps. To find a page, look up the block
+// that contains it at each size in use (a leaf of one 4 KiB page: 2^12; of 512 such pages: 2^21;
+// there are at most 26 sizes, commonly three). All records there overlap the block, so records of
+// distant regions are never visited. Entries of other tables have a record each, at the size of
+// their page.
 //
 //   cost of a present page: 1/8 byte in a full linear leaf, about 64 bytes otherwise
 //
 // Owned by the TranslationStore; one thread at a time.
 class ReverseMap {
  public:
-  // What a record points at: a leaf of a linear table, a page of any other.
+  // The target of a record: a leaf of a linear table, or a page of another table.
   struct Place {
     TranslationTable* table;
     uint64_t number;
@@ -35,8 +35,8 @@ class ReverseMap {
     friend bool operator==(const Place&, const Place&) = default;
   };
 
-  // Records that `place` names pages somewhere in [first, last], a range of at most 2^block_shift
-  // bytes. Throws std::bad_alloc, and has recorded nothing then.
+  // Records that `place` refers to pages in [first, last], a range of at most 2^block_shift bytes.
+  // Throws std::bad_alloc without recording anything.
   void Add(PhysicalSpace space, uint64_t first, uint64_t last, unsigned block_shift, Place place) {
     Insert({space, first, block_shift}, place);
     if (last >> block_shift == first >> block_shift) return;
@@ -52,8 +52,8 @@ class ReverseMap {
     if (last >> block_shift != first >> block_shift) Erase({space, last, block_shift}, place);
   }
 
-  // Calls fn(place) for every record that may name a page of [first, last]; a place that spans two
-  // blocks may come twice. fn must not change the map.
+  // Calls fn(place) for every record that may refer to a page of [first, last]; a place in two
+  // blocks may be visited twice. fn must not change the map.
   template <class Fn>
   void ForEach(PhysicalSpace space, uint64_t first, uint64_t last, Fn fn) const {
     for (unsigned shift = 0; shift < kShiftEnd; ++shift) {
@@ -115,7 +115,7 @@ class ReverseMap {
   void Erase(Block block, Place place);
 
   using Records = std::unordered_multimap<Block, Place, Block::Hash>;
-  // Registration by work request is on the data path, and a page list has a record per page. So up
+  // Registration by work request is on the data path, and a page list has a record per page, so up
   // to this many nodes of erased records are kept for reuse.
   static constexpr size_t kSparesMax = 1024;
 

@@ -67,7 +67,7 @@ TEST_F(ReverseMapTest, ARangeAcrossABlockBorderIsFoundFromBothSides) {
   EXPECT_EQ(map_.record_count(), 0u);
 }
 
-TEST_F(ReverseMapTest, ForgetTakesBackOneNoteOnly) {
+TEST_F(ReverseMapTest, RemoveUndoesOneAdd) {
   NotePage(0x5000, 1);
   NotePage(0x5000, 2);
   map_.Remove(kMachineSpace, 0x5000, 0x5fff, 12, {&table_, 1});
@@ -84,15 +84,15 @@ TEST_F(ReverseMapTest, FindsAllSizesAtOnce) {
   EXPECT_EQ(Find(0x10200000, 0x10200000), Numbers{2});
 }
 
-TEST_F(ReverseMapTest, ReachesTheLastByteOfAll) {
+TEST_F(ReverseMapTest, FindsTheLastByteOf2To64) {
   NotePage(UINT64_MAX - (kPage - 1), 9);
   EXPECT_EQ(Find(UINT64_MAX, UINT64_MAX), Numbers{9});
   EXPECT_EQ(Find(0, UINT64_MAX), Numbers{9});
   EXPECT_EQ(Find(0, UINT64_MAX - kPage), Numbers{});
 }
 
-// For a range of more blocks than there are records, ForEach visits the records instead of the
-// blocks. It finds the same on both sides of that border.
+// If a range has more blocks than there are records, ForEach visits the records instead. Both ways
+// find the same.
 TEST_F(ReverseMapTest, LongRangesFindTheSameAsShortOnes) {
   for (uint64_t i = 0; i < 20; ++i) NotePage(i * 2 * kPage, i);
   for (uint64_t pages = 1; pages <= 40; ++pages) {
@@ -102,7 +102,7 @@ TEST_F(ReverseMapTest, LongRangesFindTheSameAsShortOnes) {
   }
 }
 
-// Row E9: the work follows the pages that are gone, not the number of regions.
+// Row E9: the cost depends on the invalidated pages, not on the number of regions.
 TEST_F(ReverseMapTest, RecordsElsewhereAreNeverVisited) {
   NotePage(0x5000, 3);
   Find(0x5000, 0x6fff);

@@ -95,7 +95,7 @@ MemoryResult<void> TranslationStore::Unmap(TranslationTable& table, uint64_t fir
   return {};
 }
 
-// Drops the leaf if the reverse map cannot record it: every linear leaf must be in the map.
+// Drops the leaf if the reverse map has no memory for it: every linear leaf must be in the map.
 void TranslationStore::NoteNewLeaf(TranslationTable& table, uint64_t leaf) {
   Rollback made([&] { table.DropLeaf(leaf); });
   NoteLeaf(table, leaf, true);
@@ -197,7 +197,7 @@ uint64_t TranslationStore::InvalidateLeaf(TranslationTable& table, uint64_t numb
 void TranslationStore::SetPage(TranslationTable& table, void* leaf, uint64_t page,
                                PageEntry entry) {
   if (!table.is_linear()) {
-    // First the step that can run out of memory.
+    // The step that can run out of memory comes first.
     NotePage(table, page, entry, true);
     NotePage(table, page, table.Load(leaf, page), false);
   }

@@ -13,15 +13,15 @@
 namespace verbena::memory {
 
 // Owns the translation tables of both stages. Only the store changes their entries, so that the
-// reverse map always knows each one that names a page.
+// reverse map always has all of them.
 //
 // One thread at a time.
 class TranslationStore {
  public:
   explicit TranslationStore(uint64_t tables_max) : tables_(tables_max) {}
 
-  // A table for `page_count` pages, none of them present, with one user. A linear table stands for
-  // contiguous memory from `linear_base`, which is on a page border.
+  // A table for `page_count` absent pages, with one user. A linear table describes contiguous
+  // memory from `linear_base` on, which must be page-aligned.
   MemoryResult<TranslationTable*> Create(uint64_t page_count, PageShift page_shift,
                                          PhysicalSpace space,
                                          std::optional<PhysicalAddress> linear_base);
@@ -30,40 +30,40 @@ class TranslationStore {
   void Share(TranslationTable& table) { ++table.users_; }
   void Release(TranslationTable* table);
 
-  // Makes pages [first_page, first_page + count) present, contiguous from `where`. Entries from
-  // before are replaced. A linear table accepts only its own addresses. Throws std::bad_alloc; a
-  // part of the pages may be present then.
+  // Makes pages [first_page, first_page + count) present, contiguous from `where` on, and replaces
+  // existing entries. A linear table accepts only its own addresses. Throws std::bad_alloc; a part
+  // of the pages may be present then.
   MemoryResult<void> Map(TranslationTable& table, uint64_t first_page, uint64_t count,
                          PhysicalAddress where, bool writable);
 
-  // The same for a linear table, which knows where its pages are.
+  // The same for a linear table, which computes the addresses of its pages.
   MemoryResult<void> MapLinear(TranslationTable& table, uint64_t first_page, uint64_t count,
                                bool writable);
 
   // Makes pages [first_page, first_page + count) absent.
   MemoryResult<void> Unmap(TranslationTable& table, uint64_t first_page, uint64_t count);
 
-  // The bytes [first, last] of `space` are gone: every entry of every table that names a page of
-  // them becomes absent. Returns how many were present.
+  // Makes every entry of every table absent that refers to a page of the bytes [first, last] of
+  // `space`. Returns how many were present.
   uint64_t Invalidate(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
 
-  // It is no longer known whether the bytes are in memory. Like Invalidate for linear tables, which
-  // know the addresses of their pages. Entries of other tables become *away*: they keep the address
-  // that their owner gave them.
+  // For bytes that may not be resident. Like Invalidate for linear tables, which can compute the
+  // addresses of their pages. Entries of other tables become *away*: they keep the address that
+  // their owner gave them.
   uint64_t MarkAbsent(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
   // Makes pages present that are away. Fails with kWrongType if one of them is not away.
   MemoryResult<void> Restore(TranslationTable& table, uint64_t first_page, uint64_t count);
 
-  // Whether an entry of a table may name a page of [first, last].
+  // Whether an entry of a table may refer to a page of [first, last].
   bool IsNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last) const;
 
-  // For machine memory whose pages come and go, and that the pager finds through linear tables
-  // alone: a page list must not name [first, last] until AllowInLists. REQUIRES, for ForbidInLists:
-  // no part of the range is forbidden. REQUIRES, for AllowInLists: the range was forbidden as a
-  // whole.
+  // For machine memory that is paged in and evicted, and that the pager finds through linear tables
+  // only: a page list must not contain [first, last] until AllowInLists. REQUIRES, for
+  // ForbidInLists: no part of the range is forbidden. REQUIRES, for AllowInLists: the range was
+  // forbidden as a whole.
   void ForbidInLists(PhysicalAddress first, PhysicalAddress last);
   void AllowInLists(PhysicalAddress first, PhysicalAddress last);
-  // Whether a list may name this page of `space`.
+  // Whether a list may contain this page of `space`.
   bool MayList(PhysicalSpace space, PhysicalAddress page, PageShift page_shift) const;
 
   uint64_t table_count() const { return tables_.size(); }
@@ -86,7 +86,7 @@ class TranslationStore {
 
   Pool<TranslationTable> tables_;
   ReverseMap reverse_map_;
-  IntervalMap<std::monostate> unlisted_;  // machine memory that page lists must not name
+  IntervalMap<std::monostate> unlisted_;  // machine memory that page lists must not contain
 };
 
 }  // namespace verbena::memory

@@ -1,4 +1,4 @@
-// Compares the store with a very simple model: for each table an array of its entries.
+// Compares the store with a simple model: an array of entries for each table.
 
 #include <memory>
 #include <optional>
@@ -159,7 +159,7 @@ TEST_P(TranslationStorePropertyTest, AgreesWithTheModelAfterEveryHistory) {
     }
   }
   ASSERT_NO_FATAL_FAILURE(model.Verify());
-  EXPECT_GT(model.gone(), 100u);  // otherwise the invalidations met nothing
+  EXPECT_GT(model.gone(), 100u);  // the invalidations reached present pages
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, TranslationStorePropertyTest, testing::Range<uint64_t>(1, 9));

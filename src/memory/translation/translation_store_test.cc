@@ -39,7 +39,7 @@ class TranslationStoreTest : public testing::Test {
   TranslationStore store_{100};
 };
 
-TEST_F(TranslationStoreTest, CreateRefusesWhatNoTableCanBe) {
+TEST_F(TranslationStoreTest, CreateRefusesInvalidSizes) {
   const auto create = [&](uint64_t pages, std::optional<PhysicalAddress> base,
                           PageShift shift = kSmall) {
     return store_.Create(pages, shift, kMachineSpace, base);
@@ -59,7 +59,7 @@ TEST_F(TranslationStoreTest, ALinearTableMayEndAt2To64) {
       store_.Create(TranslationTable::kPagesMax, kLargest, kMachineSpace, PhysicalAddress(0))));
 }
 
-TEST_F(TranslationStoreTest, TheLimitOfTablesHoldsAndAReleasedTableMakesRoom) {
+TEST_F(TranslationStoreTest, TheNumberOfTablesIsLimited) {
   TranslationStore two(2);
   const auto one = two.Create(1, kSmall, kMachineSpace, std::nullopt);
   ASSERT_TRUE(Succeeds(two.Create(1, kSmall, kMachineSpace, std::nullopt)));
@@ -107,7 +107,7 @@ TEST_F(TranslationStoreTest, ARunOfPagesMayCrossLeaves) {
   EXPECT_EQ(store_.reverse_record_count(), 2u);
 }
 
-TEST_F(TranslationStoreTest, APageThatMovedIsForgottenWhereItWas) {
+TEST_F(TranslationStoreTest, ARemappedPageIsNotFoundAtItsOldAddress) {
   TranslationTable& table = Scattered(4);
   ASSERT_TRUE(Succeeds(Map(table, 0, 1, 0x5000)));
   ASSERT_TRUE(Succeeds(Map(table, 0, 1, 0x9000)));
@@ -117,7 +117,7 @@ TEST_F(TranslationStoreTest, APageThatMovedIsForgottenWhereItWas) {
   EXPECT_FALSE(table.Find(0).present());
 }
 
-TEST_F(TranslationStoreTest, InvalidateTakesEveryPageThatASingleByteTouches) {
+TEST_F(TranslationStoreTest, InvalidateReachesEveryPageThatOverlaps) {
   TranslationTable& linear = Linear(0x10000, 16);
   TranslationTable& scattered = Scattered(16);
   ASSERT_TRUE(Succeeds(store_.MapLinear(linear, 0, 16, true)));
@@ -129,12 +129,12 @@ TEST_F(TranslationStoreTest, InvalidateTakesEveryPageThatASingleByteTouches) {
     EXPECT_FALSE(table->Find(3).present());
     EXPECT_TRUE(table->Find(4).present());
   }
-  EXPECT_EQ(Invalidate(0x12fff, 0x13000), 0u);  // gone already
+  EXPECT_EQ(Invalidate(0x12fff, 0x13000), 0u);  // already absent
   EXPECT_EQ(Invalidate(0, kMax), 28u);
 }
 
-// Invalidation allocates nothing, and so takes a limited number of pages at a time.
-TEST_F(TranslationStoreTest, HoweverManyPagesOfAListAreGoneAllOfThemAre) {
+// Invalidation allocates nothing, and so processes a limited number of pages at a time.
+TEST_F(TranslationStoreTest, InvalidateReachesAnyNumberOfListedPages) {
   constexpr uint64_t kPages = 300, kKept = 10;
   TranslationTable& table = Scattered(kPages);
   TranslationTable& linear = Linear(0x100000, kPages);
@@ -147,7 +147,7 @@ TEST_F(TranslationStoreTest, HoweverManyPagesOfAListAreGoneAllOfThemAre) {
   EXPECT_EQ(Invalidate(0x100000, 0x100000 + gone * 4096 - 1), 0U);
 }
 
-TEST_F(TranslationStoreTest, AByteTakesTheWholeLargePage) {
+TEST_F(TranslationStoreTest, InvalidatingAByteInvalidatesItsLargePage) {
   TranslationTable& large = Linear(0, 4, kLarge);
   ASSERT_TRUE(Succeeds(store_.MapLinear(large, 0, 4, true)));
   EXPECT_EQ(Invalidate(kLarge.bytes() + 5, kLarge.bytes() + 5), 1u);
@@ -165,7 +165,7 @@ TEST_F(TranslationStoreTest, InvalidationStaysInItsSpace) {
   EXPECT_EQ(PresentPages(guest), 0u);
 }
 
-TEST_F(TranslationStoreTest, TheLastPageOfAllCanGo) {
+TEST_F(TranslationStoreTest, TheLastPageOf2To64CanBeInvalidated) {
   TranslationTable& linear = Linear(kMax - kPage + 1, 1);
   TranslationTable& scattered = Scattered(1);
   ASSERT_TRUE(Succeeds(store_.MapLinear(linear, 0, 1, true)));
@@ -186,7 +186,7 @@ TEST_F(TranslationStoreTest, ASharedTableLivesUntilItsLastUserLeaves) {
   EXPECT_EQ(Invalidate(0x8000, 0x8fff), 0u);
 }
 
-TEST_F(TranslationStoreTest, ATableThatDiedWithPagesLeavesNoRecord) {
+TEST_F(TranslationStoreTest, AFreedTableLeavesNoReverseRecord) {
   for (const uint64_t pages : {uint64_t{3}, 2 * kFanout + 1}) {
     TranslationTable& linear = Linear(0x7000, pages);
     ASSERT_TRUE(Succeeds(store_.MapLinear(linear, 0, pages, true)));
@@ -220,7 +220,7 @@ TEST_F(TranslationStoreTest, AFullTableCosts8BytesAPageAndItsDirectories) {
   }
 }
 
-TEST_F(TranslationStoreTest, SomeMemoryMayNotBeListed) {
+TEST_F(TranslationStoreTest, ForbiddenMemoryCannotBeListed) {
   const auto may_list = [this](uint64_t page, PageShift shift = kSmall,
                                PhysicalSpace space = kMachineSpace) {
     return store_.MayList(space, PhysicalAddress(page), shift);
@@ -231,8 +231,8 @@ TEST_F(TranslationStoreTest, SomeMemoryMayNotBeListed) {
   EXPECT_FALSE(may_list(0x10'0000));
   EXPECT_FALSE(may_list(0x10'2000));
   EXPECT_TRUE(may_list(0x10'3000));
-  EXPECT_FALSE(may_list(0, kLarge)) << "it is inside of that page";
-  EXPECT_TRUE(may_list(0x10'0000, kSmall, kGuest)) << "a guest counts otherwise";
+  EXPECT_FALSE(may_list(0, kLarge)) << "the large page contains it";
+  EXPECT_TRUE(may_list(0x10'0000, kSmall, kGuest)) << "addresses of a guest are another space";
   store_.AllowInLists(first, last);
   EXPECT_TRUE(may_list(0x10'0000));
 }

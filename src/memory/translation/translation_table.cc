@@ -15,7 +15,7 @@ TranslationTable::Levels LevelsFor(uint64_t page_count) {
 }
 
 // All nodes are zeroed memory from calloc: for a large root the system supplies zero pages lazily,
-// so that even the root costs only what is touched of it.
+// so that untouched parts of the root take no memory.
 void* AllocateZeroed(uint64_t bytes) {
   void* node = std::calloc(1, bytes);
   if (node == nullptr) throw std::bad_alloc();
@@ -47,7 +47,7 @@ TranslationTable::~TranslationTable() {
   std::free(root_);
 }
 
-// Pointers in the root when it is a directory.
+// The number of pointers in the root, if it is a directory.
 uint64_t TranslationTable::DirectorySize() const {
   switch (levels_) {
     case Levels::kDirect:

@@ -11,9 +11,9 @@
 
 namespace verbena::memory {
 
-// Address and flags of a page, in 8 bytes. The address is on a page border of at least 4 KiB, so
-// its low twelve bits are free for flags. An absent page is all zero, unless it is *away*: possibly
-// not in memory, but still at its address when it comes back.
+// Address and flags of a page, in 8 bytes. The address is aligned to at least 4 KiB, so its low
+// twelve bits are free for flags. An absent page is all zero, unless it is *away*: absent, but with
+// the address at which it becomes present again.
 class PageEntry {
  public:
   constexpr PageEntry() = default;
@@ -53,8 +53,8 @@ class PageEntry {
 };
 static_assert(sizeof(PageEntry) == 8);
 
-// The space of physical addresses that a table's entries point into: 0 is machine memory, any other
-// is the physical memory of that guest.
+// The address space of a table's entries: 0 is machine memory, any other is the physical memory of
+// that guest.
 using PhysicalSpace = StrongId<struct PhysicalSpaceTag, uint32_t>;
 inline constexpr PhysicalSpace kMachineSpace{0};
 
@@ -65,13 +65,13 @@ inline constexpr PhysicalSpace kMachineSpace{0};
 //   two levels    up to 2^36 pages           root -> middle -> leaf
 //
 // Nothing is allocated before the first page becomes present, and a leaf for 512 pages only when
-// one of them does: an untouched region of any size costs the object itself.
+// one of them does: an untouched region of any size takes only the object itself.
 //
-// A *linear* table stands for contiguous memory, so that page n can only be at base + n * page
-// size. Its leaves hold one byte of flags per page. The leaves of other tables, whose pages can be
-// anywhere, hold the 8-byte entry.
+// A *linear* table describes contiguous memory: page n can only be at base + n * page size. Its
+// leaves have one byte of flags per page. Leaves of other tables, whose pages can be at any
+// address, have an 8-byte entry per page.
 //
-// Made and changed only by the TranslationStore, which keeps the reverse map up to date.
+// Created and changed only by the TranslationStore, which updates the reverse map.
 class TranslationTable {
  public:
   static constexpr unsigned kFanoutBits = 9;
@@ -95,7 +95,7 @@ class TranslationTable {
 
   // Fast path. Finds the address of `length` bytes at byte `position`, if they lie in one page, or
   // in two pages of one leaf of a linear table, and these pages allow the access. If it returns
-  // false, the caller must ask Find.
+  // false, the caller must use Find.
   bool FindSingleSpan(uint64_t position, uint64_t length, bool write, PhysicalAddress& at) const {
     const uint64_t in_page = position & page_shift_.mask();
     if (length > page_shift_.bytes() - in_page) return FindInTwoPages(position, length, write, at);
@@ -131,7 +131,7 @@ class TranslationTable {
  private:
   friend class TranslationStore;
 
-  // A leaf, or null when none of its pages was ever present.
+  // A leaf, or null if none of its pages has been present.
   void* FindLeaf(uint64_t leaf) const {
     if (levels_ == Levels::kDirect || root_ == nullptr) return root_;
     void** directory = static_cast<void**>(root_);
@@ -198,7 +198,7 @@ class TranslationTable {
   uint64_t linear_base_;
   void* root_ = nullptr;
   PhysicalSpace space_;
-  uint32_t users_ = 1;  // regions that share it; the store frees it with the last
+  uint32_t users_ = 1;  // regions that share it; the last one frees it
   PageShift page_shift_;
   Levels levels_;
   bool is_linear_;

@@ -61,7 +61,7 @@ TEST(TranslationTableTest, LeavesCoverThePagesExactly) {
   }
 }
 
-TEST(TranslationTableTest, ALinearTableKnowsWhereEveryPageCanBe) {
+TEST(TranslationTableTest, ALinearTableComputesTheAddressOfAPage) {
   const PageShift largest(28);
   const TranslationTable table(TranslationTable::kPagesMax, largest, kMachineSpace,
                                PhysicalAddress(0));
@@ -72,7 +72,7 @@ TEST(TranslationTableTest, ALinearTableKnowsWhereEveryPageCanBe) {
             PhysicalAddress(UINT64_MAX - largest.mask()));
 }
 
-// Two pages of a linear table are contiguous, and the fast path finds both if they are in one leaf.
+// Two pages of a linear table are contiguous; the fast path finds both if they are in one leaf.
 TEST(TranslationTableTest, BytesInASingleSpanAreFoundAcrossABorderOfPages) {
   constexpr PageShift kPage(12);
   constexpr uint64_t kLeafEnd = TranslationTable::kFanout * kPage.bytes(), kBase = 1 << 30;
@@ -114,7 +114,7 @@ class TranslationTableSizes : public testing::TestWithParam<std::tuple<uint64_t,
   TranslationTable* table_ = nullptr;
 };
 
-TEST_P(TranslationTableSizes, AnUntouchedTableCostsTheObjectAlone) {
+TEST_P(TranslationTableSizes, AnUntouchedTableHasNoNodes) {
   EXPECT_EQ(store_.BytesOf(*table_), sizeof(TranslationTable));
   EXPECT_FALSE(table_->Find(0).present());
   EXPECT_FALSE(table_->Find(table_->page_count() - 1).present());
@@ -137,7 +137,7 @@ TEST_P(TranslationTableSizes, FirstAndLastPageAreFoundAndTheirNeighboursAbsent) 
   }
 }
 
-TEST_P(TranslationTableSizes, OnePageCostsOnlyItsWayThroughTheTree) {
+TEST_P(TranslationTableSizes, OnePageAllocatesOnlyItsPath) {
   ASSERT_TRUE(store_.Map(*table_, table_->page_count() - 1, 1, PhysicalAddress(0), true));
   const uint64_t leaves = table_->leaf_count();
   const uint64_t last_leaf = 8 * table_->LeafSize(leaves - 1);

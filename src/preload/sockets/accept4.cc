@@ -1,9 +1,9 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-// accept4 in terms of accept and fcntl, for programs whose sockets are rsockets: librspreload
-// replaces those two, and does not know accept4, which would ask the kernel about a descriptor that
-// is no socket there.
+// accept4 by means of accept and fcntl, for programs whose sockets are rsockets. librspreload
+// interposes those two but not accept4, so a call would reach the kernel with a descriptor that is
+// no socket there.
 extern "C" __attribute__((visibility("default"))) int accept4(int fd, sockaddr* address,
                                                               socklen_t* bytes, int flags) {
   const int accepted = accept(fd, address, bytes);

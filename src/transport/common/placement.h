@@ -15,9 +15,9 @@
 #include "transport/common/verdict.h"
 #include "wire/roce/types.h"
 
-// Places the payload of one packet into memory, or locates it there. Every packet is translated
-// anew, because a key may become invalid between two packets of a message. A payload has at most
-// 4096 bytes, so the part of it in one element of a list crosses at most one page boundary.
+// Places the payload of one packet into memory, or locates it there. Each packet is translated
+// separately, because a key may become invalid between two packets of a message. A payload has at
+// most 4096 bytes, so the part of it in one element of a list crosses at most one page boundary.
 
 namespace verbena::transport {
 

@@ -82,7 +82,7 @@ TEST_F(PlacementTest, AMissingPageIsMarkedAbsent) {
   EXPECT_TRUE(fault->for_write);
   EXPECT_EQ(FaultIn(Write(Range(kPage, 2), Pattern(2))), "absent");  // the tables know it by now
   arena_.Protect(1, PROT_READ | PROT_WRITE);
-  BringPages(1, 1);
+  PageIn(1, 1);
   EXPECT_TRUE(IsPlaced(Write(Range(kPage - 1, 2), Pattern(2))));
 }
 
@@ -90,7 +90,7 @@ TEST_F(PlacementTest, EveryKindOfAccessMayLoseItsPage) {
   const std::array sges = {SgeOf(8, 16)};
   queue::SgeCursor cursor(sges);
   const auto lose = [&](auto access) {
-    BringPages(0, 1);
+    PageIn(0, 1);
     arena_.Protect(0, PROT_NONE);
     const auto answer = access();
     arena_.Protect(0, PROT_READ | PROT_WRITE);
@@ -102,7 +102,7 @@ TEST_F(PlacementTest, EveryKindOfAccessMayLoseItsPage) {
   EXPECT_EQ(lose([&] { return PlaceAtomicWrite(Range(16, 8), Pattern(8), me_, core_); }), "lost");
   EXPECT_EQ(lose([&] { return ExecuteAtomic(Range(16, 8), {}, me_, core_); }), "lost");
   EXPECT_EQ(lose([&] { return GatherMany(); }), "lost");
-  BringPages(0, 1);
+  PageIn(0, 1);
   EXPECT_TRUE(IsPlaced(GatherMany()));
 }
 

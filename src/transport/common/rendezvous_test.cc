@@ -85,7 +85,7 @@ TEST_F(TagMatchingTest, AnEagerMessageIsPlacedWithoutItsHeader) {
   for (const uint64_t length : {TagHeader::kSize, size_t{17}, size_t{1'024}, size_t{5'000}}) {
     AddTagged(5, kPage, length - TagHeader::kSize);
     Send(TagOpcode::kEager, length);
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     const auto received = b().Received();
     ASSERT_EQ(received.size(), 1u);
     ExpectMatched(received[0], 5, true);
@@ -105,12 +105,12 @@ TEST_F(TagMatchingTest, TaggedReceivesBelongToTheQueuesDomain) {
   Connect({}, spec_b);
   AddTagged(5, kPage, 100);
   Send(TagOpcode::kEager, TagHeader::kSize + 100);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectMatched(b().Received().at(0), 5, true);
   net_.PostReceive(a(), 30, {node_a_.Local(12 * kPage, 100)});
   AddTagged(6, 2 * kPage, 3'000);
   SendRendezvous(3'000);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(IdsOf(b().Received()), (std::vector<uint64_t>{6, 6}));
   EXPECT_EQ(node_b_.Read(2 * kPage, 3'000), node_a_.Read(0, 3'000));
 }
@@ -120,7 +120,7 @@ TEST_F(TagMatchingTest, AnUnexpectedMessageArrivesWithItsHeaderAndIsCounted) {
   AddTagged(5, kPage, 100, kTag + 1);
   AddUntagged(6, 3 * kPage, 200);
   Send(TagOpcode::kEager, 100);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto received = b().Received();
   ExpectSuccess(received, {6});
   EXPECT_EQ(received[0].opcode, CompletionOpcode::kTagReceive);
@@ -137,7 +137,7 @@ TEST_F(TagMatchingTest, AnUntaggedMessageIsNotUnexpected) {
   for (const TagOpcode operation : {TagOpcode::kNoTag, TagOpcode::kFinished}) {
     AddUntagged(6, 3 * kPage, 200);
     Send(operation, 100);
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     const auto received = b().Received();
     ExpectSuccess(received, {6});
     EXPECT_EQ(received[0].opcode, CompletionOpcode::kNoTagReceive);
@@ -152,7 +152,7 @@ TEST_F(TagMatchingTest, AMessageWithoutAReceiveWaitsForIt) {
   EXPECT_TRUE(b().Received().empty());
   EXPECT_TRUE(tags_.is_in_step());
   AddTagged(5, kPage, 100);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto received = b().Received();
   ASSERT_EQ(received.size(), 1u);
   ExpectMatched(received[0], 5, true);
@@ -164,7 +164,7 @@ TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsNotified) {
   AddTagged(5, kPage, 3 * kPage);
   const Bytes wanted = node_a_.Read(0, 2 * kPage + 7);
   SendRendezvous(2 * kPage + 7);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
 
   const auto received = b().Received();
   ASSERT_EQ(received.size(), 2u);
@@ -189,7 +189,7 @@ TEST_F(TagMatchingTest, AnUnexpectedRendezvousIsLeftToTheProgram) {
   ConnectWith(8);
   AddUntagged(6, 3 * kPage, 200);
   SendRendezvous(100);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto received = b().Received();
   ExpectSuccess(received, {6});
   EXPECT_EQ(received[0].byte_count, 42u);
@@ -206,9 +206,9 @@ TEST_F(TagMatchingTest, TagMatchingSurvivesLossAndAbsentPages) {
   AddTagged(6, 3 * kPage, 3'000);
   const Bytes wanted = node_a_.Read(0, 2 * kPage);
   SendRendezvous(2 * kPage);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   Send(TagOpcode::kEager, 3'000);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(IdsOf(b().Received()), (std::vector<uint64_t>{5, 5, 6}));
   EXPECT_EQ(node_b_.Read(kPage, wanted.size()), wanted);
   EXPECT_EQ(node_b_.Read(3 * kPage, 3'000 - TagHeader::kSize),
@@ -223,7 +223,7 @@ TEST_F(TagMatchingTest, ARendezvousWaitsForRoomInTheSendQueue) {
   net_.Post(b(), WriteOf(7, node_a_.Remote(13 * kPage)), {node_b_.Local(0, 8)});
   AddTagged(5, kPage, 100);
   SendRendezvous(100);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   ExpectSuccess(b().Sent(), {7});
   ExpectSuccess(b().Received(), {5, 5});
   ExpectSuccess(a().Received(), {30});
@@ -233,7 +233,7 @@ TEST_F(TagMatchingTest, ARefusedReadFailsTheReceive) {
   ConnectWith(8);
   AddTagged(5, kPage, 100);
   SendRendezvous(100, node_a_.keys.remote.value() ^ 1);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto received = b().Received();
   ASSERT_EQ(received.size(), 2u);
   ExpectMatched(received[0], 5, false);
@@ -248,7 +248,7 @@ TEST_F(TagMatchingTest, AMessageLongerThanItsReceiveEndsTheConnection) {
     ConnectWith(8);
     AddTagged(5, kPage, 50);
     is_rendezvous ? SendRendezvous(51) : Send(TagOpcode::kEager, TagHeader::kSize + 51);
-    ASSERT_TRUE(net_.RunToRest());
+    ASSERT_TRUE(net_.RunUntilIdle());
     EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kRemoteInvalidRequest});
     const auto received = b().Received();
     EXPECT_EQ(StatusesOf(received), std::vector{CompletionStatus::kLocalLengthError});
@@ -260,11 +260,11 @@ TEST_F(TagMatchingTest, AWaitingRendezvousIsFlushed) {
   ConnectWith(1);  // too few elements: it waits for ever
   AddTagged(5, kPage, 100);
   SendRendezvous(100);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(b().Received().size(), 1u);
   b().qp->BecomeFailed();
   net_.Touch(b());
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   const auto received = b().Received();
   EXPECT_EQ(StatusesOf(received), std::vector{CompletionStatus::kFlushed});
   EXPECT_EQ(IdsOf(received), std::vector<uint64_t>{5});
@@ -274,7 +274,7 @@ TEST_F(TagMatchingTest, AnUnexpectedMessageThatFailsIsNotCounted) {
   ConnectWith(8);
   AddUntagged(6, 3 * kPage, 50);
   Send(TagOpcode::kEager, 100);
-  ASSERT_TRUE(net_.RunToRest());
+  ASSERT_TRUE(net_.RunUntilIdle());
   EXPECT_EQ(StatusesOf(b().Received()), std::vector{CompletionStatus::kLocalLengthError});
   EXPECT_TRUE(tags_.is_in_step());
 }

@@ -311,7 +311,7 @@ std::vector<bool> RequestsOfOneStep(bool peer_is_here) {
   net.RunFor(RcNet::kDelay);
   sent.clear();
   net.Post(end_a, scenario::WriteOf(1, b.Remote(128)), {a.Local(128, 8)});
-  EXPECT_TRUE(net.RunToRest());
+  EXPECT_TRUE(net.RunUntilIdle());
   return sent;
 }
 

@@ -109,7 +109,7 @@ TEST_F(ResponderExecuteTest, ASendIntoAbsentPagesKeepsItsReceiveRequest) {
   Deliver(send);
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(1))));
   EXPECT_EQ(requests_.at(0).fault.first_page, 2u);
-  BringPages(2, 1);
+  PageIn(2, 1);
   PagesReady(requests_[0].ticket);
   Deliver(send, Psn(kStart));
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
@@ -223,7 +223,7 @@ TEST_F(ResponderExecuteTest, MemoryThatIsMappedAgainDoesNotFailTheMessage) {
   Deliver(WriteOnly(0, Pattern(8)));
   Answers();
   arena_.Protect(0, PROT_READ | PROT_WRITE);
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_.at(0).ticket);
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
   EXPECT_EQ(Read(0, 8), Pattern(8));
@@ -236,7 +236,7 @@ TEST_F(ResponderExecuteTest, PagesThatAreLostTooOftenAreAnError) {
   size_t tries = 0;
   for (; !responder_->failure() && tries < 1000; ++tries) {
     Answers();
-    BringPages(0, 1);
+    PageIn(0, 1);
     PagesReady(requests_.at(tries).ticket);
   }
   arena_.Protect(0, PROT_READ | PROT_WRITE);
@@ -329,7 +329,7 @@ TEST_F(ResponderExecuteTest, AnAtomicOnAnAbsentPageIsExecutedOnce) {
   const Request add{.operation = Operation::kFetchAdd, .atomic = AtomicOf(8, 1)};
   Deliver(add);
   EXPECT_EQ(OneAnswer().aeth->syndrome.kind(), wire::Syndrome::Kind::kRnrNak);
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_.at(0).ticket);
   Deliver(add, Psn(kStart));
   EXPECT_EQ(OneAnswer().original, 5u);
@@ -364,7 +364,7 @@ TEST_F(ResponderExecuteTest, TooManyOutstandingReadsAreInvalid) {
   }
   ASSERT_TRUE(responder_->failure().has_value());
   EXPECT_EQ(responder_->failure()->reason, NakReason(ResponderError::kTooManyOutstanding));
-  BringPages(0, 1);
+  PageIn(0, 1);
   const auto answers = Answers();  // the responses that were due, then the NAK
   ASSERT_EQ(answers.size(), 3u);
   EXPECT_TRUE(answers[2].IsNak(PsnAt(2), NakCode::kInvalidRequest));

@@ -29,7 +29,7 @@ TEST_F(ResponderPagesTest, AReadOfAbsentPagesIsHeldWithoutAPacket) {
   EXPECT_FALSE(requests_[0].fault.for_write);
   EXPECT_TRUE(Answers().empty());
 
-  BringPages(0, 2);
+  PageIn(0, 2);
   PagesReady(requests_[0].ticket);
   EXPECT_TRUE(responder_->wants_step());
   const auto answers = Answers();
@@ -54,7 +54,7 @@ TEST_F(ResponderPagesTest, AReadAndAWriteWaitForTheirPagesTogether) {
   Answers();
   ASSERT_EQ(requests_.size(), 2u);
   EXPECT_TRUE(requests_[1].fault.for_write);
-  BringPages(0, 2);
+  PageIn(0, 2);
   PagesReady(requests_[1].ticket);
   EXPECT_FALSE(responder_->wants_step());  // no acknowledgement overtakes the reply
   PagesReady(requests_[0].ticket);
@@ -79,7 +79,7 @@ TEST_F(ResponderPagesTest, TakenBackResponsesAreSentAgainInOrder) {
   outbox_.Clear();
   EXPECT_TRUE(Answers().empty());
   ASSERT_EQ(requests_.size(), 1u);
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_[0].ticket);
   const auto answers = Answers();
   ASSERT_EQ(answers.size(), 3u);
@@ -177,7 +177,7 @@ TEST_F(ResponderPagesTest, ADuplicateBeforeAHeldReadIsAnsweredMeanwhile) {
   EXPECT_EQ(OneAnswer().psn, kStart);
   EXPECT_FALSE(responder_->wants_step());
   EXPECT_TRUE(responder_->has_responses_due());
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_.at(0).ticket);
   EXPECT_EQ(OneAnswer().psn, PsnAt(1));
   EXPECT_FALSE(responder_->has_responses_due());
@@ -201,7 +201,7 @@ TEST_F(ResponderPagesTest, AHeldReadGetsANoticeAfterHalfOfTheTimer) {
     EXPECT_TRUE(notice.is_for_pages);
     EXPECT_EQ(responder_->next_time(), now_ + Milliseconds(5));
   }
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_.at(0).ticket);
   EXPECT_EQ(OneAnswer().psn, PsnAt(1));
   EXPECT_EQ(responder_->next_time(), Time::Never());
@@ -256,12 +256,12 @@ TEST_F(ResponderPagesTest, TheRnrTimerGrowsWithTheTimeThatPagesHaveTaken) {
   Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, wire::RnrTimer(0))) << "the longest that there is";
 
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_.at(0).ticket);
   Answers();
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
-  EXPECT_TRUE(OneAnswer().IsRnrNak(PsnAt(1), kNotReadyTimer)) << "another packet begins anew";
+  EXPECT_TRUE(OneAnswer().IsRnrNak(PsnAt(1), kNotReadyTimer)) << "of another packet";
 }
 
 TEST_F(ResponderPagesTest, ANakForAbsentPagesIsMarked) {
@@ -294,7 +294,7 @@ TEST_F(HeldNakTest, PagesThatArriveSoonCauseNoNak) {
   EXPECT_EQ(responder_->next_time(), now_ + Milliseconds(5));
   Advance(Milliseconds(4));
   EXPECT_TRUE(Answers().empty());
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_.at(0).ticket);
   EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
   EXPECT_EQ(responder_->next_time(), Time::Never());
@@ -304,7 +304,7 @@ TEST_F(HeldNakTest, PacketsDroppedDuringTheWaitAreRequestedWithoutARetry) {
   Deliver(WriteOnly(0, Pattern(8)));
   Deliver(WriteOnly(kPage, Pattern(8)));
   EXPECT_TRUE(Answers().empty());
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_.at(0).ticket);
   const Answer answer = OneAnswer();
   EXPECT_TRUE(answer.IsNak(PsnAt(1), NakCode::kPsnSequenceError));
@@ -319,7 +319,7 @@ TEST_F(HeldNakTest, SlowPagesCauseOneNak) {
   EXPECT_TRUE(answer.IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(5))));
   EXPECT_TRUE(answer.is_for_pages);
   EXPECT_EQ(responder_->next_time(), Time::Never());
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_.at(0).ticket);
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
@@ -358,7 +358,7 @@ TEST_F(HeldNakTest, AWaitGetsOneNak) {
   PagesReady(requests_.at(0).ticket);
   EXPECT_TRUE(Answers().empty());
   ASSERT_EQ(requests_.size(), 2u);
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_[1].ticket);
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
@@ -411,7 +411,7 @@ TEST_P(FewRetriesTest, APageWithinTheBoundExhaustsNoRetries) {
     Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
   }
   now_ = start + Bound();
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_.at(0).ticket);
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }

@@ -140,7 +140,7 @@ TEST_F(ResponderTest, AWriteIntoAbsentPagesIsAcknowledgedWhenTheyArePresent) {
 
   PagesReady(FaultTicket(1));  // the ticket of another queue pair
   EXPECT_FALSE(responder_->wants_step());
-  BringPages(0, 2);
+  PageIn(0, 2);
   PagesReady(requests_[0].ticket);
   EXPECT_TRUE(OneAnswer().IsAck(kStart)) << "it was kept";
   Deliver(middle, Psn(PsnAt(2)));  // sent before the NAK arrived
@@ -171,7 +171,7 @@ TEST_F(ResponderTest, ALatePageAnswerIsIgnored) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   Answers();
-  BringPages(0, 1);
+  PageIn(0, 1);
   Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
   PagesReady(requests_.at(0).ticket, false);
@@ -184,7 +184,7 @@ TEST_F(ResponderTest, APageAnswerForAnotherMessageIsIgnored) {
   TakePagesAway(0, 2);
   Deliver(WriteOnly(0, Pattern(8)));
   Answers();
-  BringPages(0, 1);
+  PageIn(0, 1);
   Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
   Deliver(WriteOnly(kPage, Pattern(8)), Psn(PsnAt(1)));
@@ -192,7 +192,7 @@ TEST_F(ResponderTest, APageAnswerForAnotherMessageIsIgnored) {
   ASSERT_EQ(requests_.size(), 2u);
   PagesReady(requests_[0].ticket, false);
   EXPECT_FALSE(responder_->failure().has_value());
-  BringPages(1, 1);
+  PageIn(1, 1);
   PagesReady(requests_[1].ticket);
   EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
 }
@@ -200,7 +200,7 @@ TEST_F(ResponderTest, APageAnswerForAnotherMessageIsIgnored) {
 TEST_F(ResponderTest, PagesMayArriveBeforeTheNakIsSent) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(outbox_.page_requests()[0].ticket);
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
@@ -210,7 +210,7 @@ TEST_F(ResponderTest, PacketsDroppedAfterAHeldOneAreRequestedAgain) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   Deliver(WriteOnly(0, Pattern(8)));
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(outbox_.page_requests()[0].ticket);
   EXPECT_TRUE(OneAnswer().IsNak(PsnAt(1), NakCode::kPsnSequenceError));
   Deliver(WriteOnly(0, Pattern(8)), Psn(PsnAt(1)));
@@ -222,7 +222,7 @@ TEST_F(ResponderTest, AHeldPacketIsDroppedWithItsConnection) {
   Deliver(WriteOnly(0, Pattern(8)));
   const FaultTicket ticket = outbox_.page_requests()[0].ticket;
   responder_->Start(Psn(kStart));
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(ticket);
   EXPECT_TRUE(Answers().empty());
   EXPECT_EQ(Read(0, 8), std::vector<std::byte>(8));
@@ -235,7 +235,7 @@ TEST_F(ResponderTest, AHeldPacketIsNotExecutedAfterAFlush) {
   Step step = MakeStep();
   responder_->Flush(step);
   Answers();
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(ticket);
   EXPECT_TRUE(Answers().empty());
   EXPECT_EQ(Read(0, 8), std::vector<std::byte>(8));
@@ -249,7 +249,7 @@ TEST_F(ResponderTest, AHeldPacketIsReplacedByAnotherOfItsPsn) {
   ASSERT_EQ(requests_.size(), 1u);
   Deliver({.operation = Operation::kSend, .payload = Pattern(8)}, Psn(kStart));
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, kNotReadyTimer)) << "no receive request is posted";
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(requests_[0].ticket);
   EXPECT_EQ(responder_->expected(), Psn(kStart));
   EXPECT_TRUE(Answers().empty());
@@ -262,7 +262,7 @@ TEST_F(ResponderTest, AFullOutboxKeepsWhatIsDue) {
   const FaultTicket ticket = outbox_.page_requests()[0].ticket;
   while (outbox_.room() > 0) outbox_.AddPacket();
   responder_->Pump(step);
-  BringPages(0, 1);
+  PageIn(0, 1);
   PagesReady(ticket);
   EXPECT_TRUE(responder_->wants_step());
   outbox_.Clear();

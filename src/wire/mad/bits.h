@@ -7,7 +7,7 @@
 
 namespace verbena::wire {
 
-// Fields of less than a byte, counted from its highest bit, as the tables of IBA 12.6 do.
+// Bit fields within a byte; bit 0 is the highest, as in the tables of IBA 12.6.
 
 template <unsigned kBit, unsigned kWidth>
 [[nodiscard]] constexpr uint8_t BitsOf(uint8_t byte) {
@@ -20,7 +20,7 @@ struct BitField {
   unsigned width;
 };
 
-// One field behind the other from the highest bit; the rest is zero.
+// Packs the fields from the highest bit on; the remaining bits are zero.
 [[nodiscard]] constexpr uint8_t PackBits(std::initializer_list<BitField> fields) {
   unsigned byte = 0, used = 0;
   for (const BitField& field : fields) {

@@ -23,19 +23,19 @@ namespace verbena::wire {
 //       12    576  info
 //       84   1184  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmApr {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kApr;
 
-  CommId local_comm_id{};   // the sender's
-  CommId remote_comm_id{};  // the receiver's
-  uint8_t info_length{};    // bytes of `info` that mean something
+  CommId local_comm_id{};   // of the sender
+  CommId remote_comm_id{};  // of the receiver
+  uint8_t info_length{};    // valid bytes of `info`
   CmAprStatus status{};
   PrivateData<72> info{};
   PrivateData<148> private_data{};
 
-  // nullopt if there are too few bytes, or if a field holds a reserved value.
+  // nullopt if there are too few bytes, or if a field has a reserved value.
   [[nodiscard]] static std::optional<CmApr> Parse(std::span<const std::byte> bytes);
   void Serialize(std::span<std::byte> bytes) const;
 

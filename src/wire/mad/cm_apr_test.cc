@@ -27,7 +27,7 @@ TEST(CmAprTest, SurvivesARoundTrip) {
 
 TEST(CmAprTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 16); }
 
-TEST(CmAprTest, RefusesMoreInformationThanThereIs) {
+TEST(CmAprTest, RefusesAnInfoLengthBeyondTheField) {
   auto bytes = Written(Example());
   bytes[8] = std::byte{73};
   EXPECT_EQ(CmApr::Parse(bytes), std::nullopt);

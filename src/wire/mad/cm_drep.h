@@ -20,13 +20,13 @@ namespace verbena::wire {
 //        4     32  remote_comm_id
 //        8   1792  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmDrep {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kDrep;
 
-  CommId local_comm_id{};   // the sender's
-  CommId remote_comm_id{};  // the receiver's
+  CommId local_comm_id{};   // of the sender
+  CommId remote_comm_id{};  // of the receiver
   PrivateData<224> private_data{};
 
   // nullopt if there are too few bytes.

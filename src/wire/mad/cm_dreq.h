@@ -21,14 +21,14 @@ namespace verbena::wire {
 //        8     24  remote_qp
 //       12   1760  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmDreq {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kDreq;
 
-  CommId local_comm_id{};   // the sender's
-  CommId remote_comm_id{};  // the receiver's
-  QpNumber remote_qp{};     // the receiver's
+  CommId local_comm_id{};   // of the sender
+  CommId remote_comm_id{};  // of the receiver
+  QpNumber remote_qp{};     // of the receiver
   PrivateData<220> private_data{};
 
   // nullopt if there are too few bytes.

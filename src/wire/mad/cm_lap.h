@@ -24,14 +24,14 @@ namespace verbena::wire {
 //       20    352  alternate
 //       64   1344  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmLap {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kLap;
 
-  CommId local_comm_id{};   // the sender's
-  CommId remote_comm_id{};  // the receiver's
-  QpNumber remote_qp{};     // the receiver's
+  CommId local_comm_id{};   // of the sender
+  CommId remote_comm_id{};  // of the receiver
+  QpNumber remote_qp{};     // of the receiver
   CmTimeout remote_response_timeout{};
   CmPath alternate{};
   PrivateData<168> private_data{};

@@ -5,7 +5,7 @@
 namespace verbena::wire {
 namespace {
 
-// Tries each alternative of the variant in turn: the attribute says which one it is.
+// Parses the alternative of the variant that the attribute selects.
 template <std::size_t kIndex = 0>
 std::optional<CmMessage> ParseMessage(uint16_t attribute, std::span<const std::byte> bytes) {
   if constexpr (kIndex < std::variant_size_v<CmMessage>) {
@@ -24,7 +24,7 @@ concept HasEce = requires(Message message) {
   message.ece;
 };
 
-// The options of ECE, for those messages that have them.
+// The ECE options of messages that have them.
 template <class Message>
 uint32_t AttributeModifierOf(const Message& message) {
   if constexpr (HasEce<Message>) return message.ece.options;

@@ -26,8 +26,9 @@ namespace verbena::wire {
 using CmMessage = std::variant<CmReq, CmMra, CmRej, CmRep, CmRtu, CmDreq, CmDrep, CmSidrReq,
                                CmSidrRep, CmLap, CmApr>;
 
-// A datagram of the communication-management class (IBA 12.6, 16.7): the common header, whose
-// fields but one are the same in all, and one message. A value type.
+// A datagram of the communication-management class (IBA 12.6, 16.7): one message after the common
+// header, in which only transaction id, attribute id and attribute modifier (ECE options) vary. A
+// value type.
 struct CmMad {
   static constexpr std::size_t kSize = kMadSize;
   static constexpr uint8_t kManagementClass = 0x07;
@@ -37,8 +38,8 @@ struct CmMad {
   TransactionId transaction{};
   CmMessage message;
 
-  // nullopt if there are too few bytes, if it is of another class, version or method, if the
-  // attribute is not a message, or if a field holds a reserved value.
+  // nullopt if there are too few bytes, if the class, version or method is another one, if the
+  // attribute is not a message, or if a field has a reserved value.
   [[nodiscard]] static std::optional<CmMad> Parse(std::span<const std::byte> bytes);
   void Serialize(std::span<std::byte> bytes) const;
   [[nodiscard]] std::array<std::byte, kSize> ToBytes() const {

@@ -11,7 +11,7 @@
 namespace verbena::wire {
 namespace {
 
-TEST(CmMadTest, EveryMessageComesBackAsItWasWritten) {
+TEST(CmMadTest, EveryMessageSurvivesARoundTrip) {
   Random random(1);
   for (int i = 0; i < 100; ++i) {
     std::size_t index = 0;
@@ -42,11 +42,11 @@ TEST(CmMadTest, TheAttributeModifierHasTheOptionsOfEce) {
   }
 }
 
-TEST(CmMadTest, RefusesWhatIsNotAMessageOfItsClass) {
+TEST(CmMadTest, RefusesOtherClassesVersionsAndMethods) {
   const auto good = CmMad{TransactionId(1), CmRtu{}}.ToBytes();
   ASSERT_TRUE(CmMad::Parse(good));
   EXPECT_EQ(CmMad::Parse(std::span(good).first(CmMad::kSize - 1)), std::nullopt);
-  // Base version, class, class version, method and its response bit, attributes.
+  // Base version, class, class version, method, response bit, attribute.
   for (const auto& [at, value] : {std::pair{0, 2},
                                   {1, 3},
                                   {2, 1},

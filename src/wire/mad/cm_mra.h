@@ -13,7 +13,7 @@
 
 namespace verbena::wire {
 
-// MRA: the message has arrived, and its answer takes a while (IBA 12.6.6).
+// MRA: the message has arrived, and its answer is delayed (IBA 12.6.6).
 //
 //   byte[bit] bits  field
 //        0     32  local_comm_id
@@ -22,18 +22,18 @@ namespace verbena::wire {
 //     9[0]      5  service_timeout
 //       10   1776  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmMra {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kMra;
 
-  CommId local_comm_id{};   // the sender's
-  CommId remote_comm_id{};  // the receiver's
+  CommId local_comm_id{};   // of the sender
+  CommId remote_comm_id{};  // of the receiver
   CmSubject received{};
   CmTimeout service_timeout{};
   PrivateData<222> private_data{};
 
-  // nullopt if there are too few bytes, or if a field holds a reserved value.
+  // nullopt if there are too few bytes, or if a field has a reserved value.
   [[nodiscard]] static std::optional<CmMra> Parse(std::span<const std::byte> bytes);
   void Serialize(std::span<std::byte> bytes) const;
 

@@ -13,7 +13,7 @@ namespace {
 using Reader = ByteReader<CmPath::kSize>;
 using Writer = ByteWriter<CmPath::kSize>;
 
-// A GID is in a path as it is in memory.
+// A GID has the same byte order in a path and in memory.
 IpAddress LoadGid(std::span<const std::byte> bytes) {
   IpAddress gid;
   CHECK(bytes.size() >= gid.bytes.size());
@@ -26,7 +26,7 @@ void StoreGid(const IpAddress& gid, std::span<std::byte> bytes) {
   std::memcpy(bytes.data(), gid.bytes.data(), gid.bytes.size());
 }
 
-// What REQ and LAP have in the same place.
+// The fields that REQ and LAP have at the same offset.
 CmPath ParseCommon(const Reader& reader, std::span<const std::byte> bytes) {
   return {.local_lid = Lid(reader.Load16<0>()),
           .remote_lid = Lid(reader.Load16<2>()),

@@ -10,8 +10,8 @@
 
 namespace verbena::wire {
 
-// A path of a connection, as the sender of a message sees it. The same fields take 44 bytes in REQ
-// and in LAP, and the last 8 of these are arranged differently:
+// A path of a connection, from the view of the sender of a message. It takes 44 bytes in REQ and in
+// LAP, of which the last 8 are arranged differently:
 //
 //   byte[bit] bits  field              LAP
 //        0     16  local_lid
@@ -42,10 +42,10 @@ struct CmPath {
   bool subnet_local = false;
   AckTimeout ack_timeout{};  // of the sender's requests
 
-  // REQUIRES: kSize bytes. Any bytes are a path.
+  // REQUIRES: kSize bytes. All values are valid.
   [[nodiscard]] static CmPath ParseReq(std::span<const std::byte> bytes);
   [[nodiscard]] static CmPath ParseLap(std::span<const std::byte> bytes);
-  // Reserved bits become zero.
+  // Writes reserved bits as zero.
   void SerializeReq(std::span<std::byte> bytes) const;
   void SerializeLap(std::span<std::byte> bytes) const;
 

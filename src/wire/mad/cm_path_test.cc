@@ -9,8 +9,8 @@
 namespace verbena::wire {
 namespace {
 
-// The bytes are in the tests of REQ and LAP.
-TEST(CmPathTest, ComesBackAsItWasWrittenInBothMessages) {
+// The tests of REQ and LAP check the bytes.
+TEST(CmPathTest, SurvivesARoundTripInBothMessages) {
   Random random(1);
   for (int i = 0; i < 1000; ++i) {
     const CmPath path = DrawCmPath(random);

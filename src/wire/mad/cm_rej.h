@@ -14,7 +14,7 @@
 
 namespace verbena::wire {
 
-// REJ: refuses a connection, or ends one that is being made (IBA 12.6.7).
+// REJ: refuses a connection, or ends one during its establishment (IBA 12.6.7).
 //
 //   byte[bit] bits  field
 //        0     32  local_comm_id
@@ -25,20 +25,20 @@ namespace verbena::wire {
 //       12    576  info
 //       84   1184  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmRej {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kRej;
 
-  CommId local_comm_id{};   // the sender's
-  CommId remote_comm_id{};  // the receiver's
+  CommId local_comm_id{};   // of the sender
+  CommId remote_comm_id{};  // of the receiver
   CmSubject rejected{};
-  uint8_t info_length{};  // bytes of `info` that mean something
+  uint8_t info_length{};  // valid bytes of `info`
   CmRejectReason reason{};
   PrivateData<72> info{};  // additional reject information
   PrivateData<148> private_data{};
 
-  // nullopt if there are too few bytes, or if a field holds a reserved value.
+  // nullopt if there are too few bytes, or if a field has a reserved value.
   [[nodiscard]] static std::optional<CmRej> Parse(std::span<const std::byte> bytes);
   void Serialize(std::span<std::byte> bytes) const;
 

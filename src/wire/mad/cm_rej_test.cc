@@ -34,7 +34,7 @@ TEST(CmRejTest, RefusesAReservedSubject) {
   EXPECT_EQ(CmRej::Parse(bytes), std::nullopt);
 }
 
-TEST(CmRejTest, RefusesMoreInformationThanThereIs) {
+TEST(CmRejTest, RefusesAnInfoLengthBeyondTheField) {
   auto bytes = Written(Example());
   bytes[9] = std::byte{146};
   EXPECT_EQ(CmRej::Parse(bytes), std::nullopt);

@@ -4,7 +4,7 @@
 
 namespace verbena::wire {
 
-// Why a connection was refused (IBA 12.6.7.2). Other numbers may arrive, and are handed on.
+// The reason of a REJ (IBA 12.6.7.2). Other numbers may arrive; they are passed to the consumer.
 enum class CmRejectReason : uint16_t {
   kNoQp = 1,
   kNoEec = 2,
@@ -41,7 +41,7 @@ enum class CmRejectReason : uint16_t {
   kAlternateFlowLabel = 33,
 };
 
-// "consumer reject"; "reserved" for a number without a meaning.
+// For example "consumer reject"; "reserved" for an undefined number.
 [[nodiscard]] const char* NameOf(CmRejectReason reason);
 
 }  // namespace verbena::wire

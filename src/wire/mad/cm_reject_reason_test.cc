@@ -5,7 +5,7 @@
 namespace verbena::wire {
 namespace {
 
-TEST(CmRejectReasonTest, HaveNames) {
+TEST(CmRejectReasonTest, EveryReasonHasAName) {
   EXPECT_STREQ(NameOf(CmRejectReason::kNoQp), "no QP available");
   EXPECT_STREQ(NameOf(CmRejectReason::kStaleConnection), "stale connection");
   EXPECT_STREQ(NameOf(CmRejectReason::kConsumer), "consumer reject");

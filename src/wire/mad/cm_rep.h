@@ -35,13 +35,13 @@ namespace verbena::wire {
 //       28     64  local_ca_guid
 //       36   1568  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmRep {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kRep;
 
-  CommId local_comm_id{};   // the sender's
-  CommId remote_comm_id{};  // the receiver's
+  CommId local_comm_id{};   // of the sender
+  CommId remote_comm_id{};  // of the receiver
   QKey local_q_key{};       // reliable datagram
   QpNumber local_qp{};
   CmEce ece{};

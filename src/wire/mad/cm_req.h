@@ -14,7 +14,7 @@
 
 namespace verbena::wire {
 
-// REQ: asks for a connection (IBA 12.6.5).
+// REQ: requests a connection (IBA 12.6.5).
 //
 //   byte[bit] bits  field
 //        0     32  local_comm_id
@@ -44,12 +44,12 @@ namespace verbena::wire {
 //       96    352  alternate
 //      140    736  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmReq {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kReq;
 
-  CommId local_comm_id{};  // the sender's
+  CommId local_comm_id{};  // of the sender
   CmEce ece{};
   ServiceId service_id{};
   CaGuid local_ca_guid{};
@@ -59,11 +59,11 @@ struct CmReq {
   EeContext local_eecn{};
   uint8_t initiator_depth{};
   EeContext remote_eecn{};
-  CmTimeout remote_response_timeout{};  // that the sender gives the receiver
+  CmTimeout remote_response_timeout{};  // for responses of the receiver
   CmServiceType service_type{};
   bool flow_control{};
   Psn starting_psn{};
-  CmTimeout local_response_timeout{};  // that the sender needs itself
+  CmTimeout local_response_timeout{};  // for responses of the sender
   uint8_t retry_count{};
   PKey p_key{};
   CmMtu path_mtu{};

@@ -25,21 +25,21 @@ namespace verbena::wire {
 //       24    576  info
 //       96   1088  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmSidrRep {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kSidrRep;
 
   SidrRequestId request_id{};
   CmSidrStatus status{};
-  uint8_t info_length{};  // bytes of `info` that mean something
+  uint8_t info_length{};  // valid bytes of `info`
   QpNumber qp{};
   ServiceId service_id{};
   QKey q_key{};
-  PrivateData<72> info{};  // a ClassPortInfo, where the request is redirected
+  PrivateData<72> info{};  // a ClassPortInfo, if the request is redirected
   PrivateData<136> private_data{};
 
-  // nullopt if there are too few bytes, or if a field holds a reserved value.
+  // nullopt if there are too few bytes, or if a field has a reserved value.
   [[nodiscard]] static std::optional<CmSidrRep> Parse(std::span<const std::byte> bytes);
   void Serialize(std::span<std::byte> bytes) const;
 

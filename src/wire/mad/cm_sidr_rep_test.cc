@@ -29,7 +29,7 @@ TEST(CmSidrRepTest, SurvivesARoundTrip) {
 
 TEST(CmSidrRepTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 24); }
 
-TEST(CmSidrRepTest, RefusesMoreInformationThanThereIs) {
+TEST(CmSidrRepTest, RefusesAnInfoLengthBeyondTheField) {
   auto bytes = Written(Example());
   bytes[5] = std::byte{73};
   EXPECT_EQ(CmSidrRep::Parse(bytes), std::nullopt);

@@ -13,7 +13,7 @@
 
 namespace verbena::wire {
 
-// SIDR_REQ: asks which queue pair serves datagrams of a service (IBA 12.11.1).
+// SIDR_REQ: queries the queue pair of a datagram service (IBA 12.11.1).
 //
 //   byte[bit] bits  field
 //        0     32  request_id
@@ -21,7 +21,7 @@ namespace verbena::wire {
 //        8     64  service_id
 //       16   1728  private_data
 //
-// Bytes count from the end of the MAD header, bits from the highest. A value type.
+// Byte offsets are relative to the end of the MAD header; bit 0 is the highest. A value type.
 struct CmSidrReq {
   static constexpr std::size_t kSize = kCmMessageSize;
   static constexpr CmAttribute kAttribute = CmAttribute::kSidrReq;

@@ -5,7 +5,7 @@
 namespace verbena::wire {
 namespace {
 
-TEST(CmTimeoutTest, EachCodeIsTwiceTheOneBefore) {
+TEST(CmTimeoutTest, EachCodeDoublesTheTime) {
   EXPECT_EQ(DurationOf(CmTimeout(0)), Nanoseconds(4096));
   EXPECT_EQ(DurationOf(CmTimeout(20)), Nanoseconds(int64_t{4096} << 20));
   for (uint8_t code = 1; code < kCmTimeoutCodes; ++code) {
@@ -13,7 +13,7 @@ TEST(CmTimeoutTest, EachCodeIsTwiceTheOneBefore) {
   }
 }
 
-TEST(CmTimeoutTest, TheCodeOfATimeIsNotShorter) {
+TEST(CmTimeoutTest, ChoosesACodeThatIsNotShorter) {
   EXPECT_EQ(CmTimeoutAtLeast(Nanoseconds(1)), CmTimeout(0));
   EXPECT_EQ(CmTimeoutAtLeast(Nanoseconds(4096)), CmTimeout(0));
   EXPECT_EQ(CmTimeoutAtLeast(Nanoseconds(4097)), CmTimeout(1));
@@ -21,7 +21,7 @@ TEST(CmTimeoutTest, TheCodeOfATimeIsNotShorter) {
   EXPECT_EQ(CmTimeoutAtLeast(Duration::Max()), CmTimeout(31));
 }
 
-TEST(CmTimeoutDeathTest, ACodeHasFiveBits) {
+TEST(CmTimeoutDeathTest, RefusesACodeOfMoreThanFiveBits) {
   EXPECT_DEATH((void)DurationOf(CmTimeout(32)), "CHECK failed");
 }
 

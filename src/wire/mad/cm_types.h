@@ -8,7 +8,7 @@
 
 namespace verbena::wire {
 
-// The numbers in communication-management MADs, each a type of its own.
+// Strong types of the numbers in communication-management MADs.
 
 using CommId = StrongId<struct CommIdTag, uint32_t>;  // local or remote communication id
 using ServiceId = StrongId<struct ServiceIdTag, uint64_t>;
@@ -22,7 +22,7 @@ using CmMtu = StrongId<struct CmMtuTag, uint8_t>;
 
 [[nodiscard]] constexpr bool IsDefined(CmMtu mtu) { return mtu.value() >= 1 && mtu.value() <= 5; }
 
-// What of a service a connection is (IBA 12.6.5): `extended_transport` says more about the last.
+// The transport service of a connection (IBA 12.6.5); `extended_transport` qualifies kExtended.
 enum class CmServiceType : uint8_t { kRc = 0, kUc = 1, kRd = 2, kExtended = 3 };
 
 // Enhanced connection establishment, in a REQ or REP: options of a vendor. The message has the
@@ -34,7 +34,7 @@ struct CmEce {
   friend bool operator==(const CmEce&, const CmEce&) = default;
 };
 
-// Which message an MRA or a REJ is about, in 2 bits.
+// The message that an MRA or a REJ answers, in 2 bits.
 enum class CmSubject : uint8_t { kReq = 0, kRep = 1, kOther = 2 };
 
 [[nodiscard]] constexpr bool IsDefined(CmSubject subject) { return subject <= CmSubject::kOther; }
@@ -43,10 +43,10 @@ enum class CmSubject : uint8_t { kReq = 0, kRep = 1, kOther = 2 };
   return IsDefined(subject) ? kNames[static_cast<std::size_t>(subject)] : "reserved";
 }
 
-// What became of a LAP (IBA 12.8.2); of the other codes each names one wrong field.
+// The result of a LAP (IBA 12.8.2). Each of the other codes names a wrong field.
 enum class CmAprStatus : uint8_t { kAccepted = 0, kInvalidCommId = 1, kUnsupported = 2 };
 
-// What became of a SIDR_REQ (IBA 12.11.2).
+// The result of a SIDR_REQ (IBA 12.11.2).
 enum class CmSidrStatus : uint8_t {
   kValid = 0,
   kInvalidServiceId = 1,

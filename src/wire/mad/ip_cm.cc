@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kPrefix = 0x0000000001;
 
 constexpr std::size_t kSourceAt = 4, kDestinationAt = 20;
-constexpr std::size_t kIpv4At = 12;  // in the 16 bytes of an address
+constexpr std::size_t kIpv4At = 12;  // offset in the 16 bytes of an address
 
 IpAddress Load(std::span<const std::byte> bytes, bool is_ipv4) {
   IpAddress address = is_ipv4 ? IpAddress::FromIpv4(Ipv4Address(0)) : IpAddress{};

@@ -12,8 +12,8 @@
 
 namespace verbena::wire {
 
-// Connections by IP address and port (IBA annex A11, the RDMA IP CM service): the port is in the
-// service id, and the addresses are in front of the private data of REQ and SIDR_REQ.
+// Connections by IP address and port (IBA annex A11, the RDMA IP CM service): the service id
+// contains the port, and the addresses precede the private data of REQ and SIDR_REQ.
 
 // The last byte of the prefix is an IP protocol number: the port space.
 using IpCmProtocol = PortSpace;
@@ -27,7 +27,7 @@ struct IpCmService {
 
 //   |  0x0000000001 (40 bits)  |  protocol (8)  |  destination port (16)  |
 [[nodiscard]] ServiceId ServiceIdOf(const IpCmService& service);
-// nullopt if the prefix is another one.
+// nullopt if the service id has another prefix.
 [[nodiscard]] std::optional<IpCmService> IpCmServiceOf(ServiceId id);
 
 //    0                   1                   2                   3
@@ -40,7 +40,7 @@ struct IpCmService {
 //   |                Destination IP Address (128 bits)              |
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
-// An IPv4 address has zeros before it. A value type.
+// An IPv4 address is preceded by zeros. A value type.
 struct IpCmHeader {
   static constexpr std::size_t kSize = 36;
   static constexpr uint8_t kMajorVersion = 0;
@@ -51,7 +51,7 @@ struct IpCmHeader {
   IpAddress destination{};
 
   // nullopt if there are too few bytes, if the major version is another one, if the IP version is
-  // neither 4 nor 6, or if it is 6 and an address is an IPv4 one in its mapped form.
+  // neither 4 nor 6, or if it is 6 and an address is an IPv4-mapped one.
   [[nodiscard]] static std::optional<IpCmHeader> Parse(std::span<const std::byte> bytes);
   void Serialize(std::span<std::byte> bytes) const;
 

@@ -44,7 +44,7 @@ TEST(IpCmTest, RefusesOtherVersions) {
   }
 }
 
-// Otherwise it could not be written as it came.
+// Serializing such a header would change it.
 TEST(IpCmTest, RefusesMappedAddressesAsIpv6) {
   auto bytes = Written(kIpv6);
   const auto mapped = FromHex("00000000000000000000ffff0a000001");

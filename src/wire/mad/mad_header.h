@@ -51,7 +51,7 @@ struct MadHeader {
 
 static_assert(MadHeader::kSize + kCmMessageSize == kMadSize);
 
-// The queue pair that MADs other than those of subnet management go to, and its Q_Key (IBA 13.5.1,
+// The GSI: the queue pair of all MADs except those of subnet management, and its Q_Key (IBA 13.5.1,
 // 10.2.5).
 inline constexpr QpNumber kGeneralServicesQp{1};
 inline constexpr QKey kGeneralServicesQKey{0x80010000};

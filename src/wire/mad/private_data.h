@@ -9,15 +9,15 @@
 
 namespace verbena::wire {
 
-// The bytes of a consumer in a message. The wire has no length of them: a shorter text is followed
-// by zeros. A value type.
+// The private data of a message. The wire has no length for it: shorter data is padded with zeros.
+// A value type.
 template <std::size_t kBytes>
 struct PrivateData {
   static constexpr std::size_t kSize = kBytes;
 
   std::array<std::byte, kBytes> bytes{};
 
-  // REQUIRES: no more than kSize bytes.
+  // REQUIRES: at most kSize bytes.
   [[nodiscard]] static PrivateData From(std::span<const std::byte> text) {
     CHECK(text.size() <= kSize);
     PrivateData data;
@@ -25,7 +25,7 @@ struct PrivateData {
     return data;
   }
 
-  // From and to the first kSize bytes of a span, which has them.
+  // From and to the first kSize bytes of a span. REQUIRES: the span has them.
   [[nodiscard]] static PrivateData Load(std::span<const std::byte> from) {
     return From(from.first(kSize));
   }

@@ -7,12 +7,12 @@
 namespace verbena::wire {
 namespace {
 
-TEST(PrivateDataTest, AShortTextIsFollowedByZeros) {
+TEST(PrivateDataTest, PadsShortDataWithZeros) {
   EXPECT_EQ(PrivateData<4>::From(FromHex("0102")).bytes,
             PrivateData<4>::Load(FromHex("01020000")).bytes);
 }
 
-TEST(PrivateDataTest, ComesBackAsItWasStored) {
+TEST(PrivateDataTest, SurvivesStoreAndLoad) {
   const auto bytes = FromHex("0102030405");
   const auto data = PrivateData<4>::Load(bytes);
   auto stored = FromHex("ffffffffff");
@@ -20,7 +20,7 @@ TEST(PrivateDataTest, ComesBackAsItWasStored) {
   EXPECT_EQ(stored, FromHex("01020304ff"));
 }
 
-TEST(PrivateDataDeathTest, ALongerTextIsAMistakeOfTheCaller) {
+TEST(PrivateDataDeathTest, RefusesDataThatIsTooLong) {
   EXPECT_DEATH((void)PrivateData<1>::From(FromHex("0102")), "CHECK failed");
 }
 

@@ -7,8 +7,8 @@
 
 namespace verbena::wire {
 
-// How long a requester waits for an acknowledgement, as a code of 5 bits: 4.096 us * 2^code, and
-// for ever if the code is 0 (IBA 9.7.6.1.3).
+// How long a requester waits for an acknowledgement, as a code of 5 bits: 4.096 us * 2^code; code 0
+// is infinite (IBA 9.7.6.1.3).
 using AckTimeout = StrongId<struct AckTimeoutTag, uint8_t>;
 
 inline constexpr uint8_t kAckTimeoutCodes = 32;
@@ -16,7 +16,7 @@ inline constexpr uint8_t kAckTimeoutCodes = 32;
 // Duration::Max() for code 0.
 [[nodiscard]] Duration DurationOf(AckTimeout timeout);
 
-// The code of the shortest timeout that is not shorter than `wait`; 0, for ever, if none is.
+// The code of the shortest timeout that is at least `wait`; 0 (infinite) if there is none.
 [[nodiscard]] AckTimeout AckTimeoutAtLeast(Duration wait);
 
 }  // namespace verbena::wire

@@ -11,7 +11,7 @@ TEST(AckTimeoutTest, DoublesFromFourMicroseconds) {
   EXPECT_EQ(DurationOf(AckTimeout(31)), Nanoseconds(8'796'093'022'208));
 }
 
-TEST(AckTimeoutTest, ZeroIsForEver) { EXPECT_EQ(DurationOf(AckTimeout(0)), Duration::Max()); }
+TEST(AckTimeoutTest, CodeZeroIsInfinite) { EXPECT_EQ(DurationOf(AckTimeout(0)), Duration::Max()); }
 
 TEST(AckTimeoutTest, FindsTheShortestThatIsLongEnough) {
   EXPECT_EQ(AckTimeoutAtLeast(Nanoseconds(0)), AckTimeout(1));
@@ -19,13 +19,13 @@ TEST(AckTimeoutTest, FindsTheShortestThatIsLongEnough) {
   EXPECT_EQ(AckTimeoutAtLeast(Seconds(8'797)), AckTimeout(0));
 }
 
-TEST(AckTimeoutTest, EveryCodeFindsItself) {
+TEST(AckTimeoutTest, EveryCodeIsFoundByItsTime) {
   for (uint8_t code = 0; code < kAckTimeoutCodes; ++code) {
     EXPECT_EQ(AckTimeoutAtLeast(DurationOf(AckTimeout(code))), AckTimeout(code));
   }
 }
 
-TEST(AckTimeoutDeathTest, HasFiveBits) {
+TEST(AckTimeoutDeathTest, RefusesACodeOfMoreThanFiveBits) {
   EXPECT_DEATH((void)DurationOf(AckTimeout(32)), "CHECK failed");
 }
 

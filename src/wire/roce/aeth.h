@@ -13,8 +13,8 @@
 
 namespace verbena::wire {
 
-// ACK extended transport header (IBA 9.3.5): ACK or NAK, and how many messages the responder has
-// completed.
+// ACK extended transport header (IBA 9.3.5): ACK or NAK, and the number of messages that the
+// responder has completed.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -30,7 +30,7 @@ struct Aeth {
   Syndrome syndrome{};
   Msn msn{};
 
-  // Also nullopt for a reserved syndrome, which the requester could not act on.
+  // Also nullopt for a reserved syndrome.
   [[nodiscard]] static std::optional<Aeth> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;

@@ -12,7 +12,7 @@
 
 namespace verbena::wire {
 
-// Atomic acknowledge extended transport header (IBA 9.3.5.3): what the memory held before.
+// Atomic acknowledge extended transport header (IBA 9.3.5.3): the original contents of the memory.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

@@ -13,7 +13,7 @@
 
 namespace verbena::wire {
 
-// Atomic extended transport header (IBA 9.3.4): eight bytes of remote memory and the operands.
+// Atomic extended transport header (IBA 9.3.4): the address of eight bytes, and the operands.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

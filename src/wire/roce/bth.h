@@ -13,7 +13,7 @@
 
 namespace verbena::wire {
 
-// Base transport header (IBA 9.2): the first of every packet.
+// Base transport header (IBA 9.2): the first header of every packet.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -30,18 +30,18 @@ struct Bth {
   static constexpr std::size_t kSize = 12;
   // The byte of FECN, BECN and reserved bits, which switches may change: the ICRC skips it.
   static constexpr std::size_t kVariantByte = 4;
-  // The byte of AckReq and seven reserved bits, which the ICRC covers. A Bth does not hold these
-  // bits.
+  // The byte of AckReq and seven reserved bits, which the ICRC covers. A Bth does not store the
+  // reserved bits.
   static constexpr std::size_t kReservedByte = 8;
   static constexpr std::byte kReservedMask{0x7F};
 
   Opcode opcode{};
   bool solicited_event = false;
   bool migration_request = false;
-  uint8_t pad_count = 0;  // 0 to 3 bytes behind the payload, to a multiple of 4
+  uint8_t pad_count = 0;  // 0 to 3 bytes after the payload, to a multiple of 4
   PKey p_key = kDefaultPKey;
   bool fecn = false;  // forward explicit congestion notification
-  bool becn = false;  // and backward
+  bool becn = false;  // backward explicit congestion notification
   QpNumber dest_qp{};
   bool ack_request = false;
   Psn psn{};
@@ -50,7 +50,7 @@ struct Bth {
   [[nodiscard]] static std::optional<Bth> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;
-    // One row of the picture at a time.
+    // One row of the diagram at a time.
     const uint32_t first = reader->Load32<0>();
     const uint32_t second = reader->Load32<4>();
     const uint32_t third = reader->Load32<8>();

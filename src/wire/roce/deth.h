@@ -13,8 +13,8 @@
 
 namespace verbena::wire {
 
-// Datagram extended transport header (IBA 9.3.2): the sender of a datagram, and its right to send
-// it.
+// Datagram extended transport header (IBA 9.3.2): the source queue pair of a datagram, and the
+// Q_Key that allows sending it.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

@@ -1,4 +1,4 @@
-// The headers after the BTH: each has the bytes of the specification, and survives a round trip.
+// The headers after the BTH: bytes of the specification, round trip, text form.
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 
 namespace verbena::wire {
 
-// Flush extended transport header (IBA 1.5, A19.4.2): how far the bytes must have come when the
-// FLUSH is answered, and how much of the region it covers.
+// Flush extended transport header (IBA 1.5, A19.4.1): the placement that the bytes must have
+// reached when the FLUSH is answered, and whether it covers a range or the whole region.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -27,7 +27,7 @@ struct Feth {
   static constexpr std::size_t kSize = 4;
   static constexpr Extension kExtension = Extension::kFeth;
 
-  // Values of `placement`, a set.
+  // Bits of `placement`.
   static constexpr uint8_t kGlobalVisibility = 1;
   static constexpr uint8_t kPersistence = 2;
   // Values of `selectivity`.
@@ -37,7 +37,7 @@ struct Feth {
   uint8_t placement = 0;    // 4 bits
   uint8_t selectivity = 0;  // 2 bits
 
-  // Values that the specification reserves are kept: the responder answers them with a NAK.
+  // Accepts reserved values: the responder answers them with a NAK.
   [[nodiscard]] static std::optional<Feth> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;

@@ -22,7 +22,7 @@ uint32_t Crc32(uint32_t crc, std::span<const std::byte> bytes) {
   return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
-// Turns the fields that routers may change into ones.
+// Sets the fields that routers may change to ones.
 void MaskIpv4(std::byte* ip) {
   constexpr std::byte kOnes{0xFF};
   ip[1] = kOnes;            // type of service
@@ -38,13 +38,13 @@ void MaskIpv6(std::byte* ip) {
   ip[7] = kOnes;             // hop limit
 }
 
-// Polynomials over GF(2) modulo the CRC's, in its reflected form: the highest bit is x^0.
+// Polynomials over GF(2) modulo the CRC polynomial, in reflected form: the highest bit is x^0.
 constexpr uint32_t kPolynomial = 0xEDB88320;
 constexpr uint32_t kOne = 0x80000000;
 
 constexpr uint32_t TimesX(uint32_t a) { return a >> 1 ^ ((a & 1) != 0 ? kPolynomial : 0); }
 
-// The inverse exists because the polynomial has the term x^0.
+// x has an inverse because the polynomial has the term x^0.
 constexpr uint32_t OverX(uint32_t a) {
   return (a & kOne) != 0 ? (a ^ kPolynomial) << 1 | 1 : a << 1;
 }
@@ -59,7 +59,7 @@ constexpr uint32_t Multiply(uint32_t a, uint32_t b) {
   return product;
 }
 
-// Powers of one step over a 32-bit word, x^32 or x^-32, up to the length of any datagram, as
+// Powers of x^32 or x^-32, a shift by one 32-bit word, up to the length of any datagram, as
 // products of two table entries.
 class WordPowers {
  public:
@@ -95,7 +95,7 @@ constexpr WordPowers kForward(TimesX);
 constexpr WordPowers kBackward(OverX);
 static_assert(Multiply(kForward.Power(1234), kBackward.Power(1234)) == kOne);
 
-// Words from the identification to the end of what the ICRC covers.
+// The number of words from the identification to the end of the bytes that the ICRC covers.
 std::size_t WordsFromIdentification(std::size_t packet_size) {
   constexpr std::size_t kIdentificationAt = 4;
   CHECK(packet_size % 4 == 0 && packet_size >= Bth::kSize + kIcrcSize);
@@ -157,8 +157,8 @@ void PseudoHeader::set_identification(uint16_t identification) {
 }
 
 IcrcSum::IcrcSum(const PseudoHeader& pseudo_header, std::span<const std::byte, Bth::kSize> bth) {
-  // One call over both is cheaper than two. The whole of the first array is copied, because with a
-  // size that is known at compile time the copy is a few moves.
+  // One CRC call over both arrays is cheaper than two. The first array is copied as a whole,
+  // because with a constant size the copy is a few moves.
   std::array<std::byte, PseudoHeader::kMaxSize + Bth::kSize> covered;
   std::memcpy(covered.data(), pseudo_header.bytes_.data(), PseudoHeader::kMaxSize);
   std::byte* const end = covered.data() + pseudo_header.size_;
@@ -184,9 +184,9 @@ Icrc IdentificationDelta(uint16_t identification, std::size_t packet_size) {
 std::optional<uint16_t> ExplainIdentification(Icrc arrived, Icrc with_zero,
                                               std::size_t packet_size) {
   const uint32_t difference = arrived.value() ^ with_zero.value();
-  if (difference == 0) return uint16_t{0};  // senders with DF mostly leave it 0
-  // Taken back to the place of the identification, the difference is the identification itself: it
-  // has 16 bits, or the packet is corrupt.
+  if (difference == 0) return uint16_t{0};  // the usual value of senders with DF
+  // Shifted back to the position of the identification, the difference is the identification
+  // itself. If it has more than 16 bits, the packet is corrupt.
   const uint32_t backward = kBackward.Power(WordsFromIdentification(packet_size));
   const uint32_t there = Multiply(difference, backward);
   if (there >> 16 != 0) return std::nullopt;

@@ -12,14 +12,14 @@
 
 namespace verbena::wire {
 
-// The invariant CRC that ends every RoCEv2 packet (IBA 7.8.1 and A17.3.3): Ethernet's CRC-32, least
-// significant byte first on the wire. It covers, in this order,
+// The invariant CRC at the end of every RoCEv2 packet (IBA 7.8.1 and A17.3.3): Ethernet's CRC-32,
+// least significant byte first on the wire. It covers, in this order,
 //
 //   8 bytes of ones              in place of InfiniBand's local route header, which RoCE lacks
-//   the IP header                IPv4: but type of service, time to live and checksum as ones
-//                                IPv6: but traffic class, flow label and hop limit as ones
-//   the UDP header               but the checksum as ones
-//   the base transport header    but its byte of FECN, BECN and reserved bits as ones
+//   the IP header                IPv4: with type of service, time to live and checksum as ones
+//                                IPv6: with traffic class, flow label and hop limit as ones
+//   the UDP header               with the checksum as ones
+//   the base transport header    with its byte of FECN, BECN and reserved bits as ones
 //   the other headers, the payload, the pad
 using Icrc = StrongId<struct IcrcTag, uint32_t>;
 
@@ -29,20 +29,18 @@ inline constexpr std::size_t kIcrcSize = 4;
 [[nodiscard]] Icrc LoadIcrc(std::span<const std::byte> bytes);
 void StoreIcrc(Icrc icrc, std::span<std::byte> bytes);
 
-// What the ICRC covers in front of the base transport header. It is the same for all packets of a
-// flow that have the same size, so that one is kept with a flow and only given the size. A value
-// type; its owner guards it.
+// The bytes that the ICRC covers before the BTH. They are equal for all packets of a flow that have
+// the same size, so that a flow keeps one and only changes the size. A value type; its owner guards
+// it.
 class PseudoHeader {
  public:
-  // The IP and UDP headers as they are on the wire: of IPv4 without options, or of IPv6 without
-  // extension headers.
+  // The IP and UDP headers in wire format: IPv4 without options, or IPv6 without extension headers.
   explicit PseudoHeader(std::span<const std::byte> ip_and_udp);
 
-  // From now on it stands in front of packets of `packet_size` bytes, from the base transport
-  // header to the ICRC, both included.
+  // Sets the size of the packet, from the BTH to the ICRC, both included.
   void set_packet_size(std::size_t packet_size);
 
-  // Of IPv4; in IPv6 there is none, and nothing changes.
+  // Has no effect in IPv6, which has no identification.
   void set_identification(uint16_t identification);
 
  private:
@@ -55,14 +53,14 @@ class PseudoHeader {
   std::size_t size_;
 };
 
-// Computes the ICRC piece by piece, so that the payload can be summed while it is in the cache
-// because it is being copied. A value type; a copy goes on from the same point.
+// Computes the ICRC incrementally, so that the payload is summed while a copy has it in the cache.
+// A value type.
 class IcrcSum {
  public:
   // `bth` is the base transport header.
   IcrcSum(const PseudoHeader& pseudo_header, std::span<const std::byte, Bth::kSize> bth);
 
-  // What follows, in order: the other headers, the payload, the pad.
+  // The bytes after the BTH, in order: the other headers, the payload, the pad.
   void Update(std::span<const std::byte> bytes);
 
   [[nodiscard]] Icrc Finish() const { return Icrc(crc_); }
@@ -71,20 +69,20 @@ class IcrcSum {
   uint32_t crc_ = 0;
 };
 
-// Of a whole packet, from its base transport header to its pad, behind headers as for PseudoHeader.
+// The ICRC of a whole packet, from its BTH to its pad, after headers as for PseudoHeader.
 [[nodiscard]] Icrc IcrcOf(std::span<const std::byte> ip_and_udp, std::span<const std::byte> packet);
 
-// The ICRC also covers the identification of IPv4, which a receiver on a UDP socket does not see.
-// But a CRC is affine: to flip bits of the message flips bits of the CRC that depend only on which
-// bits and on how far they are from the end. So one computes the ICRC with identification 0, and
-// asks whether some identification explains the difference to the one that arrived. Of 65,536
-// random differences one is explained; that is what is lost against seeing the header.
+// The ICRC also covers the IPv4 identification, which a UDP socket does not return. But a CRC is
+// affine: flipping bits of the message flips bits of the CRC that depend only on these bits and
+// their distance from the end. So the receiver computes the ICRC with identification 0, and checks
+// whether some identification explains the difference from the received ICRC. One of 65,536 random
+// differences is explained, so the check is weaker than with a known identification.
 
-// What to add (exclusive or) to an ICRC that was computed with identification 0, for a packet of
-// `packet_size` bytes from the base transport header to the ICRC, both included.
+// The difference (exclusive or) to the ICRC with identification 0, for a packet of `packet_size`
+// bytes from the BTH to the ICRC, both included.
 [[nodiscard]] Icrc IdentificationDelta(uint16_t identification, std::size_t packet_size);
 
-// The identification that the sender must have used; nullopt if none explains `arrived`.
+// The identification that the sender has used; nullopt if none explains `arrived`.
 [[nodiscard]] std::optional<uint16_t> ExplainIdentification(Icrc arrived, Icrc with_zero,
                                                             std::size_t packet_size);
 

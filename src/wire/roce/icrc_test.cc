@@ -27,7 +27,7 @@ constexpr const char* kSoftRoceSend =
 constexpr std::size_t kIpv4Size = Ipv4Header::kSize + UdpHeader::kSize;
 constexpr std::size_t kIpv6Size = Ipv6Header::kSize + UdpHeader::kSize;
 
-// CRC-32 a bit at a time, as the specification words it.
+// CRC-32 bit by bit, as in the specification.
 uint32_t SlowCrc(const Bytes& bytes) {
   uint32_t crc = 0xFFFFFFFF;
   for (const std::byte byte : bytes) {
@@ -94,7 +94,7 @@ TEST(IcrcTest, CoversIpv6AsTheSpecificationSays) {
   }
 }
 
-TEST(IcrcTest, IsTheSameInPieces) {
+TEST(IcrcTest, IsTheSameForAnySplitOfTheBytes) {
   Random random(3);
   const Bytes datagram = AnyIpv4(random, 1000, 7);
   const auto packet = std::span(datagram).subspan(kIpv4Size);
@@ -125,7 +125,7 @@ TEST(IcrcTest, PseudoHeaderServesPacketsOfEverySize) {
   }
 }
 
-TEST(IcrcTest, NoticesEveryBitThatIsNotMasked) {
+TEST(IcrcTest, DetectsAFlipOfEveryUnmaskedBit) {
   Random random(4);
   const Bytes datagram = AnyIpv4(random, 40, 7);
   const Icrc right = Of(datagram, kIpv4Size);
@@ -138,7 +138,7 @@ TEST(IcrcTest, NoticesEveryBitThatIsNotMasked) {
   EXPECT_EQ(unnoticed, 7 * 8u);
 }
 
-TEST(IdentificationTest, MayBeGivenToAPseudoHeader) {
+TEST(IdentificationTest, CanBeSetInAPseudoHeader) {
   Random random(5);
   constexpr std::size_t kSize = 64;
   for (const uint16_t identification : std::initializer_list<uint16_t>{0, 1, 0x1234, 0xFFFF}) {
@@ -169,7 +169,7 @@ TEST(IdentificationTest, ChangesTheIcrcByADeltaOfTheLengthOnly) {
   }
 }
 
-TEST(IdentificationTest, ExplainsEachOfThem) {
+TEST(IdentificationTest, ExplainsEveryIdentification) {
   constexpr std::size_t kSize = 64;
   const Icrc with_zero(0x87654321);
   EXPECT_EQ(IdentificationDelta(0, kSize), Icrc(0));
@@ -179,7 +179,7 @@ TEST(IdentificationTest, ExplainsEachOfThem) {
   }
 }
 
-// No single flipped bit behind the IP and UDP headers is taken for an identification.
+// No identification explains a single flipped bit after the IP and UDP headers.
 TEST(IdentificationTest, DoesNotExplainCorruption) {
   Random random(6);
   const Bytes datagram = AnyIpv4(random, 256, 0);
@@ -192,7 +192,7 @@ TEST(IdentificationTest, DoesNotExplainCorruption) {
   }
 }
 
-TEST(IdentificationTest, ExplainsRandomDifferencesSeldom) {
+TEST(IdentificationTest, RarelyExplainsRandomDifferences) {
   Random random(7);
   int explained = 0;
   for (int i = 0; i < 20'000; ++i) {

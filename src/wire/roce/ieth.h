@@ -13,7 +13,8 @@
 
 namespace verbena::wire {
 
-// Invalidate extended transport header (IBA 9.3.7): the key of the receiver that the send ends.
+// Invalidate extended transport header (IBA 9.3.7): the key of the receiver that the send
+// invalidates.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

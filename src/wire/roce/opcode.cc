@@ -83,7 +83,7 @@ constexpr Shape kShapes[] = {
 };
 // clang-format on
 
-// A service: which operations it has, and what it puts in front of their own headers.
+// A service: its operations, and the headers that it adds before those of the operation.
 struct ServiceShape {
   Service service;
   std::string_view name;

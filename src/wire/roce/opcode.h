@@ -11,8 +11,8 @@
 
 namespace verbena::wire {
 
-// The opcode byte of the base transport header: three bits say the service, five the operation.
-// It may hold a combination that means nothing; FindOpcode knows.
+// The opcode byte of the BTH: three bits for the service, five for the operation. Some combinations
+// are undefined: see FindOpcode.
 using Opcode = StrongId<struct OpcodeTag, uint8_t>;
 
 enum class Service : uint8_t { kRc = 0, kUc = 1, kRd = 2, kUd = 3, kCnp = 4, kXrc = 5 };
@@ -32,13 +32,13 @@ enum class Operation : uint8_t {
   kCongestionNotification,
 };
 
-// Where the packet stands in its message, or in the answer to a read.
+// The position of the packet in its message, or in the response to a read.
 enum class Position : uint8_t { kFirst, kMiddle, kLast, kOnly };
 
-// What comes with the end of a send or write.
+// The header of the last packet of a send or write.
 enum class Companion : uint8_t { kNone, kImmediate, kInvalidate };
 
-// The headers that may follow the base transport header, in the order in which they do.
+// The headers that may follow the BTH, in order.
 enum class Extension : uint8_t {
   kRdeth,
   kDeth,
@@ -53,22 +53,22 @@ enum class Extension : uint8_t {
 };
 inline constexpr std::size_t kExtensionCount = 10;
 
-// Bytes of each, in the order of Extension.
+// Their sizes in bytes, in the order of Extension.
 inline constexpr std::array<uint8_t, kExtensionCount> kExtensionSizes = {4,  8, 4, 4, 16,
                                                                          28, 4, 8, 4, 4};
 
-// How long the payload may be.
+// The allowed length of the payload.
 enum class PayloadRule : uint8_t {
   kNone,
-  kPathMtu,     // first and middle packets are full
-  kSome,        // a last packet has at least one byte, or it would not be there
-  kAny,         // from nothing to the path MTU
+  kPathMtu,     // exactly the path MTU: first and middle packets
+  kSome,        // 1 to the path MTU: last packets
+  kAny,         // 0 to the path MTU
   kEightBytes,  // ATOMIC WRITE
-  kReserved16,  // the congestion notification's reserved bytes
+  kReserved16,  // the reserved bytes of a congestion notification
 };
 
-// What an opcode means. The code asks these properties and never compares opcodes. The rows live
-// in one table and are never copied; hold them by pointer or reference.
+// The properties of an opcode. Code uses these and never compares opcodes. All rows are in one
+// table and are never copied; refer to them by pointer or reference.
 struct OpcodeInfo {
   Opcode opcode{};
   Service service{};
@@ -78,9 +78,9 @@ struct OpcodeInfo {
   PayloadRule payload{};
   bool is_request = false;
   bool is_response = false;
-  uint8_t header_size = 0;  // the base transport header and all extensions, in bytes
+  uint8_t header_size = 0;  // the BTH and all extensions, in bytes
   uint16_t extensions = 0;  // bit n: the n-th Extension
-  // Where each extension starts, from the start of the base transport header; 0 if it is not there.
+  // The offset of each extension from the start of the BTH; 0 if the opcode does not have it.
   std::array<uint8_t, kExtensionCount> offsets{};
   std::string_view service_name;
   std::string_view operation_name;
@@ -110,13 +110,13 @@ struct OpcodeInfo {
 
 namespace internal {
 
-// Indexed by the opcode byte; a row without a name means nothing.
+// Indexed by the opcode byte; a row without a name is an undefined opcode.
 extern const std::array<OpcodeInfo, 256> kOpcodeTable;
 
-// The table the other way round, indexed by Describe.
+// The inverse of the table, indexed by Describe.
 extern const std::array<uint8_t, 6 << 8> kOpcodeOf;
 
-// A description as one number.
+// The description of an opcode as one number.
 constexpr std::size_t Describe(Service service, Operation operation, Position position,
                                Companion companion) {
   return static_cast<std::size_t>(service) << 8 | static_cast<std::size_t>(operation) << 4 |

@@ -23,7 +23,7 @@ namespace {
 struct Row {
   int opcode;
   const char* name;
-  const char* follows;  // the base transport header
+  const char* follows;  // what follows the BTH
 };
 
 // IBA table 38, A14.4, A17.9.3 and A19.4, row by row.
@@ -165,7 +165,7 @@ TEST(OpcodeTest, AgreesWithTheSpecification) {
   }
 }
 
-TEST(OpcodeTest, DefinesNoOthers) {
+TEST(OpcodeTest, DefinesNoOtherOpcodes) {
   int defined = 0;
   for (int i = 0; i < 256; ++i) defined += FindOpcode(Opcode(static_cast<uint8_t>(i))) != nullptr;
   EXPECT_EQ(defined, static_cast<int>(std::size(kSpecification)));
@@ -184,7 +184,7 @@ TEST(OpcodeTest, IsFoundByItsDescription) {
 }
 
 // The name implies the properties, so the test compares them with it.
-TEST(OpcodeTest, HasThePropertiesThatItsNameSays) {
+TEST(OpcodeTest, HasThePropertiesInItsName) {
   for (const Row& row : kSpecification) {
     const OpcodeInfo& info = InfoOf(row.opcode);
     const std::string name = row.name;
@@ -204,7 +204,7 @@ TEST(OpcodeTest, HasThePropertiesThatItsNameSays) {
   }
 }
 
-TEST(OpcodeTest, KnowsHowLongAPayloadMayBe) {
+TEST(OpcodeTest, ChecksTheLengthOfThePayload) {
   constexpr std::size_t kMtu = 1024;
   const auto allowed = [](int opcode) {
     std::string lengths;
@@ -222,7 +222,7 @@ TEST(OpcodeTest, KnowsHowLongAPayloadMayBe) {
   EXPECT_EQ(allowed(0x81), "16 ") << "congestion notification";
 }
 
-TEST(OpcodeTest, SaysItsName) {
+TEST(OpcodeTest, HasAName) {
   EXPECT_EQ(ToString(Opcode(0xB7)), "XRC SEND Only with Invalidate");
   EXPECT_EQ(ToString(Opcode(0x81)), "CNP");
   EXPECT_EQ(ToString(Opcode(0x15)), "opcode 0x15");

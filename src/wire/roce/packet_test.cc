@@ -28,7 +28,7 @@ void ExpectHeader(const Packet& packet, const Header& built) {
   }
 }
 
-TEST(PacketTest, ComesBackAsItWasBuilt) {
+TEST(PacketTest, SurvivesBuildAndParse) {
   Random random(1);
   for (const OpcodeInfo* info : AllOpcodes()) {
     for (std::size_t size = 0; size < 70; ++size) {
@@ -85,7 +85,7 @@ TEST(PacketTest, RefusesEveryOtherLength) {
   }
 }
 
-TEST(PacketTest, RefusesAPayloadWhereThereIsNone) {
+TEST(PacketTest, RefusesAPayloadThatTheOpcodeDoesNotHave) {
   Random random(3);
   for (const OpcodeInfo* info : AllOpcodes()) {
     Bytes bytes = BuildPacket(*info, AllHeaders::Draw(*info, random), {});
@@ -142,14 +142,14 @@ TEST(PacketTest, HasATextForm) {
             "ImmDt 0x00000000; 2 bytes");
 }
 
-TEST(PacketBuilderTest, SaysHowLongThePacketWillBe) {
+TEST(PacketBuilderTest, ComputesTheSizeOfThePacket) {
   Bytes buffer(28);
   const PacketBuilder builder(buffer, {.opcode = Opcode(0x0A)}, 5);
   EXPECT_EQ(builder.trailer_size(), 3 + 4u);
   EXPECT_EQ(builder.size(), 28 + 5 + 7u);
 }
 
-TEST(PacketBuilderDeathTest, WantsEachHeaderOnce) {
+TEST(PacketBuilderDeathTest, RequiresEachHeaderExactlyOnce) {
   Bytes buffer(64);
   PacketBuilder builder(buffer, {.opcode = Opcode(0x0A)}, 0);
   EXPECT_DCHECK_DEATH((void)builder.headers());
@@ -159,7 +159,7 @@ TEST(PacketBuilderDeathTest, WantsEachHeaderOnce) {
   EXPECT_DCHECK_DEATH(builder.Add(Reth{}));
 }
 
-TEST(PacketBuilderDeathTest, RefusesWhatMakesNoSense) {
+TEST(PacketBuilderDeathTest, RefusesInvalidArguments) {
   Bytes buffer(27);
   EXPECT_DEATH(PacketBuilder(buffer, {.opcode = Opcode(0x15)}, 0), "CHECK failed") << "undefined";
   EXPECT_DCHECK_DEATH(PacketBuilder(buffer, {.opcode = Opcode(0x11)}, 1));

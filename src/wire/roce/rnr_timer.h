@@ -14,7 +14,7 @@ inline constexpr uint8_t kRnrTimerCodes = 32;
 
 [[nodiscard]] Duration DurationOf(RnrTimer timer);
 
-// The code of the shortest wait that is not shorter than `wait`; of the longest if all are.
+// The code of the shortest time that is at least `wait`; the longest if there is none.
 [[nodiscard]] RnrTimer RnrTimerAtLeast(Duration wait);
 
 }  // namespace verbena::wire

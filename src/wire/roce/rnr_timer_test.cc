@@ -14,7 +14,7 @@ TEST(RnrTimerTest, AgreesWithTheSpecification) {
   EXPECT_EQ(DurationOf(RnrTimer(31)), Microseconds(491'520));
 }
 
-// The table's rule: every second code doubles, and the ones between stand halfway.
+// The rule of the table: every second code doubles the time, and those between are halfway.
 TEST(RnrTimerTest, GrowsInHalfSteps) {
   for (uint8_t code = 2; code < kRnrTimerCodes; ++code) {
     const int64_t power = int64_t{1} << code / 2;
@@ -33,13 +33,13 @@ TEST(RnrTimerTest, FindsTheShortestThatIsLongEnough) {
   EXPECT_EQ(RnrTimerAtLeast(Duration::Max()), RnrTimer(0));
 }
 
-TEST(RnrTimerTest, EveryCodeFindsItself) {
+TEST(RnrTimerTest, EveryCodeIsFoundByItsTime) {
   for (uint8_t code = 0; code < kRnrTimerCodes; ++code) {
     EXPECT_EQ(RnrTimerAtLeast(DurationOf(RnrTimer(code))), RnrTimer(code));
   }
 }
 
-TEST(RnrTimerDeathTest, HasFiveBits) {
+TEST(RnrTimerDeathTest, RefusesACodeOfMoreThanFiveBits) {
   EXPECT_DEATH((void)DurationOf(RnrTimer(32)), "CHECK failed");
 }
 

@@ -10,8 +10,7 @@
 
 namespace verbena::wire {
 
-// Why a responder refuses (IBA table 46). A packet out of sequence is the one reason that the
-// requester cures by sending again.
+// The reason of a NAK (IBA table 46). Only a PSN sequence error makes the requester retransmit.
 enum class NakCode : uint8_t {
   kPsnSequenceError = 0,
   kInvalidRequest = 1,
@@ -22,10 +21,10 @@ enum class NakCode : uint8_t {
 
 [[nodiscard]] const char* NameOf(NakCode code);
 
-// How many receive requests the responder has posted, as a code of 5 bits (IBA table 47).
+// The number of posted receive requests of the responder, as a code of 5 bits (IBA table 47).
 using CreditCode = StrongId<struct CreditCodeTag, uint8_t>;
 
-// The code of a responder that grants no credits because it has no end-to-end flow control.
+// The code of a responder without end-to-end flow control.
 inline constexpr CreditCode kCreditsInvalid{31};
 
 // nullopt for kCreditsInvalid.

@@ -16,7 +16,7 @@ TEST(SyndromeTest, HasTheBytesOfTheSpecification) {
   EXPECT_EQ(Syndrome::Nak(NakCode::kInvalidRdRequest).byte(), 0x64);
 }
 
-TEST(SyndromeTest, TakesEveryByteThatIsNotReserved) {
+TEST(SyndromeTest, AcceptsEveryByteThatIsNotReserved) {
   int taken = 0;
   for (int byte = 0; byte < 256; ++byte) {
     const auto syndrome = Syndrome::FromByte(static_cast<uint8_t>(byte));
@@ -30,7 +30,7 @@ TEST(SyndromeTest, TakesEveryByteThatIsNotReserved) {
   }
 }
 
-TEST(SyndromeTest, GivesBackWhatItWasMadeOf) {
+TEST(SyndromeTest, ReturnsItsFields) {
   EXPECT_EQ(Syndrome::Ack(CreditCode(30)).credits(), CreditCode(30));
   EXPECT_EQ(Syndrome::RnrNak(RnrTimer(31)).rnr_timer(), RnrTimer(31));
   EXPECT_EQ(Syndrome::Nak(NakCode::kInvalidRdRequest).nak_code(), NakCode::kInvalidRdRequest);
@@ -48,7 +48,7 @@ TEST(SyndromeTest, CountsCreditsInHalfSteps) {
   EXPECT_EQ(CreditsOf(kCreditsInvalid), std::nullopt);
 }
 
-TEST(SyndromeTest, NeverPromisesMoreCreditsThanThereAre) {
+TEST(SyndromeTest, NeverGrantsMoreCreditsThanAvailable) {
   EXPECT_EQ(CreditCodeAtMost(0), CreditCode(0));
   EXPECT_EQ(CreditCodeAtMost(5), CreditCode(4));
   EXPECT_EQ(CreditCodeAtMost(6), CreditCode(5));
@@ -68,7 +68,7 @@ TEST(SyndromeTest, HasATextForm) {
   EXPECT_EQ(ToString(Syndrome::Nak(NakCode::kInvalidRdRequest)), "NAK, invalid RD request");
 }
 
-TEST(SyndromeDeathTest, DoesNotMixItsKinds) {
+TEST(SyndromeDeathTest, RefusesFieldsOfAnotherKind) {
   EXPECT_DEATH((void)Syndrome().nak_code(), "CHECK failed");
   EXPECT_DEATH((void)Syndrome().rnr_timer(), "CHECK failed");
   EXPECT_DEATH((void)Syndrome::Nak(NakCode::kInvalidRequest).credits(), "CHECK failed");

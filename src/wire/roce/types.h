@@ -6,8 +6,8 @@
 
 namespace verbena::wire {
 
-// The numbers in RoCE headers beside those of verbena/numbers.h. Those of 24 bits that only name
-// something are checked when they are written; those that count wrap where the wire does.
+// The numbers in RoCE headers in addition to those of verbena/numbers.h. Identifiers of 24 bits are
+// checked when they are written; sequence numbers wrap at 24 bits.
 
 using Msn = SerialNumber<struct MsnTag, 24>;  // message sequence number
 
@@ -18,7 +18,7 @@ using PKey = StrongId<struct PKeyTag, uint16_t>;
 // The full member of the default partition.
 inline constexpr PKey kDefaultPKey{0xFFFF};
 
-// The largest number that has 24 bits; as a QP number, the multicast one.
+// The largest 24-bit number; as a QP number, the multicast QP.
 inline constexpr uint32_t kMax24 = 0xFFFFFF;
 inline constexpr QpNumber kMulticastQp{kMax24};
 

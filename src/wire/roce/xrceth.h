@@ -13,7 +13,7 @@
 
 namespace verbena::wire {
 
-// XRC extended transport header (IBA A14.3.1): the shared receive queue that a request is for.
+// XRC extended transport header (IBA A14.3.1): the shared receive queue of a request.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
