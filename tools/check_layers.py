@@ -45,12 +45,12 @@ ALLOWED = {
 # Files beside the rooms are values that all of them share; `TOPS` stand above all rooms.
 ROOMS = {
     "memory": ["copy", "translation", "spaces", "protection"],
-    "transport": ["common", "xrc", "rc", "uc", "ud", "cm"],
+    "transport": ["common", "xrc", "rc", "uc", "ud", "iwarp", "cm"],
     "adapter": ["objects", "cm", "loop", "control"],
 }
 TOPS = {"memory/memory_core"}
 # They stand beside each other: none of them includes another.
-APART = {"transport": {"rc", "uc", "ud", "cm"}}
+APART = {"transport": {"rc", "uc", "ud", "iwarp", "cm"}}
 
 # These may include anything, and nothing in src/ may include them, but for the unit tests beside
 # the code, which share fixtures in tests/support.
