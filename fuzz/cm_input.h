@@ -7,27 +7,11 @@
 #include <cstdint>
 #include <span>
 
+#include "fuzz/input.h"
 #include "verbena/ip_address.h"
 #include "wire/mad/cm_mad.h"
 
 namespace verbena::fuzz {
-
-// Reads values from an input; returns zeros after its end.
-class Input {
- public:
-  explicit Input(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-
-  [[nodiscard]] bool empty() const { return bytes_.empty(); }
-  uint8_t Byte() {
-    if (bytes_.empty()) return 0;
-    const uint8_t byte = bytes_.front();
-    bytes_ = bytes_.subspan(1);
-    return byte;
-  }
-
- private:
-  std::span<const uint8_t> bytes_;
-};
 
 inline IpAddress SomeAddress(Input& input) {
   return IpAddress::FromIpv4(Ipv4Address(0x0A000001U + input.Byte() % 2U));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/cm/run.h"
+#include "sim/iwarp/run.h"
 #include "sim/paging/run.h"
 #include "sim/simulator.h"
 #include "tests/support/seed_options.h"
@@ -27,6 +28,8 @@ namespace {
 
 using verbena::sim::CmPlan;
 using verbena::sim::CmRun;
+using verbena::sim::IwarpPlan;
+using verbena::sim::IwarpRun;
 using verbena::sim::PagingPlan;
 using verbena::sim::PagingRun;
 using verbena::sim::Simulator;
@@ -41,6 +44,7 @@ constexpr const char* kHelp =
     "  --seeds A..B   run these seeds, both included\n"
     "  --paging       simulate the pager of managed memory on a failing swap store instead\n"
     "  --cm           simulate connection managers on a bad network instead\n"
+    "  --iwarp        simulate iWARP queue pairs over a bad byte stream instead\n"
     "  --minutes M    run seeds from the first one on for this many minutes\n"
     "  --keep-going   do not stop at the first failure\n"
     "  --pcap FILE    write the packets of the last run to FILE, as pcapng\n"
@@ -49,15 +53,15 @@ constexpr const char* kHelp =
     "\n"
     "One seed determines the whole run. A failure prints the command that repeats it, and writes\n"
     "its packets to verbena-sim-N.pcapng. A failed CHECK ends the program, and prints the command\n"
-    "that writes them. With --paging or --cm a failure writes its events to\n"
-    "verbena-sim-paging-N.txt or verbena-sim-cm-N.txt; there are no packets.\n\n"
+    "that writes them. With --paging, --cm or --iwarp a failure writes its events to a file like\n"
+    "verbena-sim-cm-N.txt; there are no packets.\n\n"
     "Examples:\n"
     "  verbena-sim --seeds 1..100\n"
     "  verbena-sim --seed 17 --verbose --pcap run.pcapng\n"
     "  verbena-sim --cm --minutes 1\n";
 
 // What is simulated: adapters, or one of the other state machines.
-enum class Subject : uint8_t { kAdapters, kPaging, kCm };
+enum class Subject : uint8_t { kAdapters, kPaging, kCm, kIwarp };
 
 const char* OptionOf(Subject subject) {
   switch (subject) {
@@ -67,6 +71,8 @@ const char* OptionOf(Subject subject) {
       return "--paging ";
     case Subject::kCm:
       return "--cm ";
+    case Subject::kIwarp:
+      return "--iwarp ";
   }
   return "";
 }
@@ -83,8 +89,9 @@ struct Arguments {
 
 bool ParseFlag(std::string_view name, Arguments& arguments) {
   if (name == "--help") return arguments.help = true;
-  if (name == "--paging" || name == "--cm") {
-    arguments.subject = name == "--cm" ? Subject::kCm : Subject::kPaging;
+  for (const Subject subject : {Subject::kPaging, Subject::kCm, Subject::kIwarp}) {
+    if (std::string(name) + " " != OptionOf(subject)) continue;
+    arguments.subject = subject;
     return true;
   }
   if (name == "--keep-going") return arguments.keep_going = true;
@@ -227,6 +234,20 @@ void Describe(const CmRun::Result& result) {
               static_cast<unsigned long long>(result.digest));
 }
 
+void Describe(const IwarpRun::Result& result) {
+  const std::pair<uint64_t, const char*> counts[] = {
+      {result.posted, "operations"},          {result.messages, "messages"},
+      {result.segments, "segments"},          {result.early, "frames placed early"},
+      {result.page_waits, "waits for pages"}, {result.one_touch, "one-touch keys ended"},
+      {result.broken, "connections broken"},  {result.terminated, "terminated"},
+  };
+  std::string text;
+  for (const auto& [count, name] : counts) text += std::to_string(count) + " " + name + ", ";
+  std::printf("-> %s%s, digest %016llx\n", text.c_str(),
+              verbena::ToString(result.virtual_time).c_str(),
+              static_cast<unsigned long long>(result.digest));
+}
+
 // Handles one seed: run(plan), and after a failure record(plan), which runs it again and returns
 // where the record is. True unless it fails.
 template <class Plan, class Run, class Record>
@@ -279,6 +300,8 @@ bool RunSubject(uint64_t seed, const Arguments& arguments) {
       return RunMachine<PagingRun>("paging", PagingPlan::Draw(seed), arguments);
     case Subject::kCm:
       return RunMachine<CmRun>("cm", CmPlan::Draw(seed), arguments);
+    case Subject::kIwarp:
+      return RunMachine<IwarpRun>("iwarp", IwarpPlan::Draw(seed), arguments);
   }
   return false;
 }

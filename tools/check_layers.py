@@ -46,12 +46,12 @@ ALLOWED = {
 # those in `TOPS`, which may include all subfolders.
 SUBFOLDERS = {
     "memory": ["copy", "translation", "spaces", "protection"],
-    "transport": ["common", "xrc", "rc", "uc", "ud", "cm"],
+    "transport": ["common", "xrc", "rc", "uc", "ud", "iwarp", "cm"],
     "adapter": ["objects", "cm", "loop", "control"],
 }
 TOPS = {"memory/memory_core"}
 # None of these subfolders includes another of them.
-INDEPENDENT = {"transport": {"rc", "uc", "ud", "cm"}}
+INDEPENDENT = {"transport": {"rc", "uc", "ud", "iwarp", "cm"}}
 
 # These folders may include everything. Nothing in src/ may include them, except that unit tests may
 # include the fixtures in tests/support.

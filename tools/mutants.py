@@ -16,6 +16,7 @@ from pathlib import Path
 
 import adapter_mutants
 import cm_mutants
+import iwarp_mutants
 import managed_mutants
 import memory_mutants
 import transport_mutants
@@ -35,7 +36,7 @@ HEAD = "| broken rule | file in `src` | detected by | after |\n| --- | --- | ---
 ROW = re.compile(r"^\| (.+) \| `(.+)` \| (.+) \| (.+) \|$", re.MULTILINE)
 
 MUTANTS = (memory_mutants.MUTANTS + transport_mutants.MUTANTS + cm_mutants.MUTANTS +
-           adapter_mutants.MUTANTS + managed_mutants.MUTANTS)
+           iwarp_mutants.MUTANTS + adapter_mutants.MUTANTS + managed_mutants.MUTANTS)
 
 
 def copy_tree() -> None:

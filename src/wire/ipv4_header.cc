@@ -25,7 +25,7 @@ void Ipv4Header::Serialize(std::span<std::byte> bytes) const {
   writer.Store16<4>(identification);
   writer.Store16<6>(dont_fragment ? kDontFragment : 0);
   writer.Store8<8>(time_to_live);
-  writer.Store8<9>(kUdp);
+  writer.Store8<9>(static_cast<uint8_t>(protocol));
   writer.Store16<10>(0);
   writer.Store32<12>(source.value());
   writer.Store32<16>(destination.value());

@@ -9,11 +9,12 @@
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
 #include "verbena/ip_address.h"
+#include "wire/ip_protocol.h"
 
 namespace verbena::wire {
 
-// IPv4 header (RFC 791 §3.1) of an unfragmented UDP datagram without options, the only kind that
-// RoCEv2 uses.
+// IPv4 header (RFC 791 §3.1) of an unfragmented datagram without options, the only kind that RoCEv2
+// uses.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -22,7 +23,7 @@ namespace verbena::wire {
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //   |        Identification         |0|D|0|            0            |
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//   | Time to Live  |      17       |        Header Checksum        |
+//   | Time to Live  |   Protocol    |        Header Checksum        |
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //   |                        Source Address                         |
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -38,6 +39,7 @@ struct Ipv4Header {
   uint16_t identification = 0;
   bool dont_fragment = true;
   uint8_t time_to_live = 64;
+  IpProtocol protocol = IpProtocol::kUdp;
   Ipv4Address source{};
   Ipv4Address destination{};
 
@@ -46,12 +48,14 @@ struct Ipv4Header {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader || reader->Load8<0>() != kVersionAndLength) return std::nullopt;
     const uint16_t fragment = reader->Load16<6>();
-    if ((fragment & ~kDontFragment) != 0 || reader->Load8<9>() != kUdp) return std::nullopt;
+    const auto protocol = IpProtocolOf(reader->Load8<9>());
+    if ((fragment & ~kDontFragment) != 0 || !protocol) return std::nullopt;
     return Ipv4Header{.type_of_service = reader->Load8<1>(),
                       .total_length = reader->Load16<2>(),
                       .identification = reader->Load16<4>(),
                       .dont_fragment = fragment != 0,
                       .time_to_live = reader->Load8<8>(),
+                      .protocol = *protocol,
                       .source = Ipv4Address(reader->Load32<12>()),
                       .destination = Ipv4Address(reader->Load32<16>())};
   }
@@ -64,7 +68,6 @@ struct Ipv4Header {
  private:
   static constexpr uint8_t kVersionAndLength = 0x45;
   static constexpr uint16_t kDontFragment = 0x4000;
-  static constexpr uint8_t kUdp = 17;
 };
 
 [[nodiscard]] std::string ToString(const Ipv4Header& header);

@@ -24,6 +24,7 @@ TEST(Ipv4HeaderTest, SurvivesARoundTrip) {
                       .identification = static_cast<uint16_t>(random.Next32()),
                       .dont_fragment = random.Chance(1, 2),
                       .time_to_live = static_cast<uint8_t>(random.Below(256)),
+                      .protocol = random.Chance(1, 2) ? IpProtocol::kTcp : IpProtocol::kUdp,
                       .source = Ipv4Address(random.Next32()),
                       .destination = Ipv4Address(random.Next32())};
   });
@@ -41,7 +42,7 @@ TEST(Ipv4HeaderTest, RefusesOptionsFragmentsAndOtherProtocols) {
   EXPECT_EQ(with(0, 0x46), std::nullopt) << "options";
   EXPECT_EQ(with(6, 0x20), std::nullopt) << "more fragments";
   EXPECT_EQ(with(7, 0x01), std::nullopt) << "fragment offset";
-  EXPECT_EQ(with(9, 6), std::nullopt) << "TCP";
+  EXPECT_EQ(with(9, 1), std::nullopt) << "ICMP";
 }
 
 TEST(Ipv4HeaderTest, HasATextForm) {

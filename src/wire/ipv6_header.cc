@@ -11,7 +11,6 @@ namespace verbena::wire {
 namespace {
 
 constexpr uint32_t kVersion = 6;
-constexpr uint8_t kUdp = 17;
 constexpr uint32_t kFlowLabelMask = 0xFFFFF;
 constexpr std::size_t kIpv6SourceAt = 8;
 constexpr std::size_t kIpv6DestinationAt = 24;
@@ -32,10 +31,12 @@ std::optional<Ipv6Header> Ipv6Header::Parse(std::span<const std::byte> bytes) {
   const auto reader = ByteReader<kSize>::From(bytes);
   if (!reader) return std::nullopt;
   const uint32_t first = reader->Load32<0>();
-  if (first >> 28 != kVersion || reader->Load8<6>() != kUdp) return std::nullopt;
+  const auto protocol = IpProtocolOf(reader->Load8<6>());
+  if (first >> 28 != kVersion || !protocol) return std::nullopt;
   return Ipv6Header{.traffic_class = static_cast<uint8_t>(first >> 20),
                     .flow_label = first & kFlowLabelMask,
                     .payload_length = reader->Load16<4>(),
+                    .protocol = *protocol,
                     .hop_limit = reader->Load8<7>(),
                     .source = LoadAddress(bytes, kIpv6SourceAt),
                     .destination = LoadAddress(bytes, kIpv6DestinationAt)};
@@ -46,7 +47,7 @@ void Ipv6Header::Serialize(std::span<std::byte> bytes) const {
   ByteWriter<kSize> writer(bytes);
   writer.Store32<0>(kVersion << 28 | uint32_t{traffic_class} << 20 | flow_label);
   writer.Store16<4>(payload_length);
-  writer.Store8<6>(kUdp);
+  writer.Store8<6>(static_cast<uint8_t>(protocol));
   writer.Store8<7>(hop_limit);
   StoreAddress(bytes, kIpv6SourceAt, source);
   StoreAddress(bytes, kIpv6DestinationAt, destination);

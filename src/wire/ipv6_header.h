@@ -7,18 +7,19 @@
 #include <string>
 
 #include "verbena/ip_address.h"
+#include "wire/ip_protocol.h"
 
 namespace verbena::wire {
 
-// IPv6 header (RFC 8200 §3) of a UDP datagram without extension headers. The GRH of InfiniBand (IBA
-// 8.3) differs only in the next header.
+// IPv6 header (RFC 8200 §3) without extension headers. The GRH of InfiniBand (IBA 8.3) differs only
+// in the next header.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //   |   6   | Traffic Class |              Flow Label               |
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//   |        Payload Length         |      17       |   Hop Limit   |
+//   |        Payload Length         |   Protocol    |   Hop Limit   |
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //   |                   Source Address (16 bytes)                   |
 //   +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -32,6 +33,7 @@ struct Ipv6Header {
   uint8_t traffic_class = 0;
   uint32_t flow_label = 0;  // 20 bits
   uint16_t payload_length = 0;
+  IpProtocol protocol = IpProtocol::kUdp;
   uint8_t hop_limit = 64;
   IpAddress source{};
   IpAddress destination{};

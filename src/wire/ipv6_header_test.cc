@@ -32,6 +32,7 @@ TEST(Ipv6HeaderTest, SurvivesARoundTrip) {
     return Ipv6Header{.traffic_class = static_cast<uint8_t>(random.Below(256)),
                       .flow_label = static_cast<uint32_t>(random.Below(1 << 20)),
                       .payload_length = static_cast<uint16_t>(random.Next32()),
+                      .protocol = random.Chance(1, 2) ? IpProtocol::kTcp : IpProtocol::kUdp,
                       .hop_limit = static_cast<uint8_t>(random.Below(256)),
                       .source = AnyAddress(random),
                       .destination = AnyAddress(random)};

@@ -69,11 +69,11 @@ std::array<std::byte, 6> EthernetAddress(const IpAddress& address) {
   return ethernet;
 }
 
-Fields EthernetHeader(const UdpFlow& flow) {
-  const uint16_t type = flow.source.ipv4() ? 0x0800 : 0x86DD;
+Fields EthernetHeader(const IpAddress& source, const IpAddress& destination) {
+  const uint16_t type = source.ipv4() ? 0x0800 : 0x86DD;
   return Fields()
-      .AddBytes(EthernetAddress(flow.destination))
-      .AddBytes(EthernetAddress(flow.source))
+      .AddBytes(EthernetAddress(destination))
+      .AddBytes(EthernetAddress(source))
       .Add(BigEndian(type));
 }
 
@@ -86,12 +86,28 @@ PcapngWriter::PcapngWriter(ByteSink sink) : sink_(std::move(sink)) {
 
 void PcapngWriter::WriteUdp(Time time, const UdpFlow& flow, std::span<const std::byte> payload,
                             const IpFields& ip) {
-  CHECK(time.nanoseconds() >= 0);
   const IpUdpHeaders headers = flow.HeadersFor(payload.size(), ip);
-  const Fields ethernet = EthernetHeader(flow);
+  WriteFrame(time, flow.source, flow.destination, headers.bytes(), payload);
+}
+
+void PcapngWriter::WriteTcp(Time time, const IpAddress& source, const IpAddress& destination,
+                            const TcpHeader& tcp, std::span<const std::byte> payload) {
+  std::array<std::byte, kIpHeaderMax + TcpHeader::kSize> headers;
+  const std::size_t ip_size = WriteIpHeader(source, destination, IpProtocol::kTcp,
+                                            TcpHeader::kSize + payload.size(), {}, headers);
+  tcp.Serialize(std::span(headers).subspan(ip_size));
+  WriteFrame(time, source, destination, std::span(headers).first(ip_size + TcpHeader::kSize),
+             payload);
+}
+
+void PcapngWriter::WriteFrame(Time time, const IpAddress& source, const IpAddress& destination,
+                              std::span<const std::byte> headers,
+                              std::span<const std::byte> payload) {
+  CHECK(time.nanoseconds() >= 0);
+  const Fields ethernet = EthernetHeader(source, destination);
   const auto stamp = static_cast<uint64_t>(time.nanoseconds());
   const auto captured =
-      static_cast<uint32_t>(ethernet.bytes().size() + headers.bytes().size() + payload.size());
+      static_cast<uint32_t>(ethernet.bytes().size() + headers.size() + payload.size());
   const uint32_t pad = -captured & 3;
   const uint32_t block_size = 32 + captured + pad;
 
@@ -104,7 +120,7 @@ void PcapngWriter::WriteUdp(Time time, const UdpFlow& flow, std::span<const std:
             .Add(captured)
             .Add(captured)  // its length on the wire
             .AddBytes(ethernet.bytes())
-            .AddBytes(headers.bytes())
+            .AddBytes(headers)
             .bytes());
   sink_(payload);
   constexpr std::array<std::byte, 3> kPad{};

@@ -55,6 +55,16 @@ TEST_F(PcapngWriterTest, WritesAnIpv6Datagram) {
                             "0001 0000 0008 0000 0000 60000000"));
 }
 
+TEST_F(PcapngWriterTest, WritesATcpSegment) {
+  Take();
+  const TcpHeader tcp{.source_port = 1, .destination_port = 2, .sequence = 3, .fin = true};
+  writer_.WriteTcp(Time(), kIpv4.source, kIpv4.destination, tcp, FromHex("aabb"));
+  EXPECT_EQ(Take(), FromHex("06000000 58000000 00000000 00000000 00000000 38000000 38000000 "
+                            "02000a000002 02000a000001 0800 "
+                            "45 00 002a 0000 4000 40 06 26cc 0a000001 0a000002 "
+                            "0001 0002 00000003 00000000 50 01 0000 0000 0000 aabb 58000000"));
+}
+
 // A block has its size at both ends, so that readers can skip in both directions.
 TEST_F(PcapngWriterTest, KeepsBlocksAligned) {
   for (std::size_t size = 0; size < 9; ++size) {

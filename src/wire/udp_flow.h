@@ -7,7 +7,7 @@
 #include <string>
 
 #include "verbena/ip_address.h"
-#include "wire/ipv6_header.h"
+#include "wire/ip_header.h"
 #include "wire/udp_header.h"
 
 namespace verbena::wire {
@@ -15,7 +15,7 @@ namespace verbena::wire {
 // The IP and UDP headers of one datagram. A value type.
 class IpUdpHeaders {
  public:
-  static constexpr std::size_t kMaxSize = Ipv6Header::kSize + UdpHeader::kSize;
+  static constexpr std::size_t kMaxSize = kIpHeaderMax + UdpHeader::kSize;
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
 
@@ -24,13 +24,6 @@ class IpUdpHeaders {
 
   std::array<std::byte, kMaxSize> bytes_;  // the first size_ of them
   std::size_t size_ = 0;
-};
-
-// The fields of an IP header that a sender may choose, besides the addresses. A value type.
-struct IpFields {
-  uint16_t identification = 0;  // of IPv4
-  uint8_t traffic_class = 0;    // the type of service of IPv4
-  uint8_t hop_limit = 64;
 };
 
 // Source and destination of datagrams. Both addresses are of one family; IPv4 addresses are in

@@ -1,5 +1,7 @@
 #include "memory/protection/one_touch_keys.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/when_memory.h"
 
@@ -31,6 +33,14 @@ Result<TouchAction, Refusal> OneTouchKeys::Touch(Key key, const StreamSegment& s
       break;
   }
   return action;
+}
+
+bool OneTouchKeys::MayBePart(Key key, StreamNumber last_byte, QpNumber qp) const {
+  const auto stream = remembered_.find(qp);
+  return stream != remembered_.end() &&
+         std::ranges::any_of(stream->second, [&](const Remembered& remembered) {
+           return remembered.key == key && !IsBefore(remembered.last_byte, last_byte);
+         });
 }
 
 void OneTouchKeys::StreamAdvanced(QpNumber qp, StreamNumber next_expected) {

@@ -25,6 +25,10 @@ class OneTouchKeys {
   Result<TouchAction, Refusal> Touch(Key key, const StreamSegment& segment,
                                      const StreamPosition& stream, const Accessor& who);
 
+  // Whether the key was touched by a message of the stream of `qp` that ends with or after
+  // `last_byte`: a segment up to that byte may be a part of this message, and of no later one.
+  [[nodiscard]] bool MayBePart(Key key, StreamNumber last_byte, QpNumber qp) const;
+
   // The stream of `qp` has delivered everything before `next_expected`.
   void StreamAdvanced(QpNumber qp, StreamNumber next_expected);
 

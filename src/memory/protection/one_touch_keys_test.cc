@@ -61,6 +61,21 @@ TEST_F(OneTouchKeysTest, AMessageThatEndedEarlyEndsTheKeyWhenTheStreamCatchesUp)
   EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
 }
 
+TEST_F(OneTouchKeysTest, SegmentsUpToTheEndOfTheMessageMayBePartsOfIt) {
+  const auto may_be = [this](uint32_t last_byte, QpNumber qp) {
+    return core_.one_touch.MayBePart(window_, StreamNumber(last_byte), qp);
+  };
+  EXPECT_FALSE(may_be(kNext, me_.qp));
+  EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
+  EXPECT_TRUE(may_be(kNext, me_.qp));
+  EXPECT_TRUE(may_be(kNext + 99, me_.qp));
+  EXPECT_FALSE(may_be(kNext + 100, me_.qp));
+  EXPECT_FALSE(may_be(kNext, QpNumber(2)));
+  EXPECT_FALSE(core_.one_touch.MayBePart(region_.remote, StreamNumber(kNext), me_.qp));
+  Advance(kNext + 100);
+  EXPECT_FALSE(may_be(kNext, me_.qp));
+}
+
 TEST_F(OneTouchKeysTest, ASecondMessageIsRefusedAndEndsTheKey) {
   EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
   EXPECT_EQ(Touch(window_, End(kNext + 200)), TouchAction::kInvalidateAndTerminate);

@@ -77,4 +77,17 @@ LocalOutcome ExecuteLocally(const queue::SendWqe& wqe,
   return {CompletionStatus::kLocalQpOperationError};
 }
 
+LocalOutcome LocalWork::Execute(queue::WqeNumber n, RegistrationMode registration,
+                                const memory::Accessor& who, Step& step) {
+  const queue::SendWqe& wqe = queue_.At(n);
+  const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
+  if (!properties.is_local && !properties.registers) return {};
+  if (properties.registers && registration == RegistrationMode::kDisabled) {
+    return {CompletionStatus::kLocalQpOperationError};
+  }
+  pages_.clear();
+  for (const uint64_t page : queue_.PagesAt(n)) pages_.emplace_back(page);
+  return ExecuteLocally(wqe, pages_, who, step);
+}
+
 }  // namespace verbena::transport

@@ -66,35 +66,55 @@ Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> pay
       return FaultOfAll(KeyOf(*piece), start, rest->length, AccessKind::kLocalWrite, who, memory,
                         *fault);
     }
-    if (const auto gone = CopyTo(AsReady(translation)->spans, left.first(piece->length))) {
+    const memory::SpanList& spans = AsReady(translation)->spans;
+    const auto part = left.first(spans.length());
+    if (const auto gone = CopyTo(spans, part)) {
       return Lost(*gone, memory,
                   [&] { return ScatterPieces(cursor, payload, ahead, who, memory); });
     }
-    left = left.subspan(piece->length);
+    // The list of spans may end before the piece does.
+    walk = here;
+    static_cast<void>(walk.Next(part.size()));
+    left = left.subspan(part.size());
   }
   cursor = walk;
   return Placed{};
 }
 
+// The same for a payload of any length: the translation covers as much of it as there are spans
+// for, and the rest is translated next.
 [[gnu::noinline]] Placement PlaceInFull(const RemoteRange& rest, std::span<const std::byte> payload,
-                                        const memory::Accessor& who, memory::MemoryCore& memory) {
-  const Translation translation = memory.translator.Translate(rest.key, rest.start, payload.size(),
-                                                              AccessKind::kRemoteWrite, who);
-  if (const memory::Ready* const ready = AsReady(translation)) {
-    if (ready->use == KeyUse::kSpent) return NakReason(memory::Refusal::kNotValid);
-    const auto gone = CopyTo(ready->spans, payload);
-    if (!gone) return Placed{ready->use};
-    return Lost(*gone, memory, [&] { return PlaceInFull(rest, payload, who, memory); });
+                                        SpentKey spent, const memory::Accessor& who,
+                                        memory::MemoryCore& memory) {
+  KeyUse use = KeyUse::kMany;
+  for (auto left = payload; !left.empty();) {
+    const uint64_t done = payload.size() - left.size();
+    const KeyAddress start(rest.start.value() + done);
+    const Translation translation =
+        memory.translator.Translate(rest.key, start, left.size(), AccessKind::kRemoteWrite, who);
+    if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      return FaultOfAll(rest.key, start, rest.length - done, AccessKind::kRemoteWrite, who, memory,
+                        *fault);
+    }
+    const memory::Ready& ready = *AsReady(translation);
+    use = ready.use;
+    if (use == KeyUse::kSpent && spent == SpentKey::kRefused) {
+      return NakReason(memory::Refusal::kNotValid);
+    }
+    const auto part = left.first(ready.spans.length());
+    if (const auto gone = CopyTo(ready.spans, part)) {
+      return Lost(*gone, memory, [&] { return PlaceInFull(rest, payload, spent, who, memory); });
+    }
+    left = left.subspan(part.size());
   }
-  if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
-  return FaultOfAll(rest.key, rest.start, rest.length, AccessKind::kRemoteWrite, who, memory,
-                    *AsFault(translation));
+  return Placed{use};
 }
 
 }  // namespace
 
 Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
-                     const memory::Accessor& who, memory::MemoryCore& memory) {
+                     const memory::Accessor& who, memory::MemoryCore& memory, SpentKey spent) {
   CHECK(payload.size() <= rest.length);
   if (payload.empty()) return Placed{};
   const auto found = memory.translator.FindSingleSpan(rest.key, rest.start, payload.size(),
@@ -103,7 +123,7 @@ Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload
     return Placed{found.use};
   }
   // If the copy failed, PlaceInFull finds the page absent, or present again.
-  return PlaceInFull(rest, payload, who, memory);
+  return PlaceInFull(rest, payload, spent, who, memory);
 }
 
 Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload, uint64_t ahead,
@@ -162,6 +182,64 @@ Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
     packet.inlined = room.first(size);
   }
   return Placed{};
+}
+
+Placement GatherInto(queue::SgeCursor cursor, std::span<std::byte> to, uint64_t ahead,
+                     const memory::Accessor& who, memory::MemoryCore& memory) {
+  const queue::SgeCursor begin = cursor;
+  for (auto left = to; !left.empty();) {
+    queue::SgeCursor here = cursor;
+    const auto piece = cursor.Next(left.size());
+    CHECK(piece.has_value());
+    const KeyAddress start(piece->address);
+    const Translation translation = memory.translator.Translate(KeyOf(*piece), start, piece->length,
+                                                                AccessKind::kLocalRead, who);
+    if (const memory::Refusal* const refusal = AsRefusal(translation)) {
+      return NakReason(*refusal, RefusedKey::kOwn);
+    }
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      const auto rest = here.Next(std::max<uint64_t>(ahead, left.size()));
+      return FaultOfAll(KeyOf(*piece), start, rest->length, AccessKind::kLocalRead, who, memory,
+                        *fault);
+    }
+    const memory::SpanList& spans = AsReady(translation)->spans;
+    const auto part = left.first(spans.length());
+    if (const auto gone = memory::CopyOut(part, spans).fault) {
+      return Lost(*gone, memory, [&] { return GatherInto(begin, to, ahead, who, memory); });
+    }
+    cursor = here;
+    static_cast<void>(cursor.Next(part.size()));
+    left = left.subspan(part.size());
+  }
+  return Placed{};
+}
+
+Placement ReadInto(const RemoteRange& rest, std::span<std::byte> to, const memory::Accessor& who,
+                   memory::MemoryCore& memory, SpentKey spent) {
+  CHECK(to.size() <= rest.length);
+  KeyUse use = KeyUse::kMany;
+  for (auto left = to; !left.empty();) {
+    const uint64_t done = to.size() - left.size();
+    const KeyAddress start(rest.start.value() + done);
+    const Translation translation =
+        memory.translator.Translate(rest.key, start, left.size(), AccessKind::kRemoteRead, who);
+    if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      return FaultOfAll(rest.key, start, rest.length - done, AccessKind::kRemoteRead, who, memory,
+                        *fault);
+    }
+    const memory::Ready& ready = *AsReady(translation);
+    use = ready.use;
+    if (use == KeyUse::kSpent && spent == SpentKey::kRefused) {
+      return NakReason(memory::Refusal::kNotValid);
+    }
+    const auto part = left.first(ready.spans.length());
+    if (const auto gone = memory::CopyOut(part, ready.spans).fault) {
+      return Lost(*gone, memory, [&] { return ReadInto(rest, to, who, memory, spent); });
+    }
+    left = left.subspan(part.size());
+  }
+  return Placed{use};
 }
 
 Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> payload,

@@ -15,9 +15,10 @@
 #include "transport/common/verdict.h"
 #include "wire/roce/types.h"
 
-// Places the payload of one packet into memory, or locates it there. Each packet is translated
-// separately, because a key may become invalid between two packets of a message. A payload has at
-// most 4096 bytes, so the part of it in one element of a list crosses at most one page boundary.
+// Places the payload of one packet or segment into memory, or locates it there. Each packet is
+// translated separately, because a key may become invalid between two packets of a message. The
+// payload of a packet has at most 4096 bytes, so the part of it in one element of a list crosses at
+// most one page boundary. A segment of a byte stream has up to 64 KiB.
 
 namespace verbena::transport {
 
@@ -35,10 +36,15 @@ inline constexpr uint8_t kLossesMax = 64;
 // Fault like any other.
 using Placement = std::variant<Placed, memory::Fault, NakReason>;
 
+// Whether an access may use a one-touch key that was touched already: only if it is a part of the
+// message that touched the key.
+enum class SpentKey : uint8_t { kRefused, kAllowed };
+
 // Places a part of a write at the start of `rest`, the remainder of the message. If pages are
 // absent, the pages of all of `rest` are requested.
 [[nodiscard]] Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
-                                   const memory::Accessor& who, memory::MemoryCore& memory);
+                                   const memory::Accessor& who, memory::MemoryCore& memory,
+                                   SpentKey spent = SpentKey::kRefused);
 
 // How many bytes after the present packet are prefetched for a send whose length is not known.
 inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
@@ -67,6 +73,17 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 [[nodiscard]] Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
                                const memory::Accessor& who, memory::MemoryCore& memory,
                                OutPacket& packet, std::span<std::byte> room);
+
+// The transmit side of a byte stream: copies the bytes at the cursor to `to`. REQUIRES: the list
+// has as many bytes.
+[[nodiscard]] Placement GatherInto(queue::SgeCursor cursor, std::span<std::byte> to, uint64_t ahead,
+                                   const memory::Accessor& who, memory::MemoryCore& memory);
+
+// The same for the response to a read: copies the bytes at the start of `rest`, the part of the
+// range that is not read yet.
+[[nodiscard]] Placement ReadInto(const RemoteRange& rest, std::span<std::byte> to,
+                                 const memory::Accessor& who, memory::MemoryCore& memory,
+                                 SpentKey spent = SpentKey::kRefused);
 
 // Row A5: the message that ends with the packet `psn` has used the key; a one-touch key is
 // invalidated by the first message that uses it. A message without bytes uses no key: its use is

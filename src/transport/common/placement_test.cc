@@ -169,5 +169,128 @@ TEST_F(PlacementTest, AtomicsReturnTheOriginalValue) {
   EXPECT_TRUE(std::holds_alternative<memory::Fault>(execute(Range(8, 8), {})));
 }
 
+// Payloads of a byte stream are longer than a translation has spans for.
+class LongPlacementTest : public PlacementTest {
+ protected:
+  static constexpr uint64_t kPages = 20;
+  static constexpr uint64_t kOffset = 77;
+  static constexpr size_t kLength = 18 * kPage + 500;
+
+  // A region whose pages are scattered: the last page of memory is its first one.
+  LongPlacementTest() {
+    std::vector<memory::PhysicalAddress> list;
+    for (uint64_t i = kPages; i > 0; --i) {
+      list.emplace_back(reinterpret_cast<uintptr_t>(pages_.page(i - 1)));
+    }
+    const memory::RegionSpec spec{.pd = pd_,
+                                  .start = KeyAddress(0),
+                                  .length = kPages * kPage,
+                                  .rights = Access::kAll,
+                                  .zero_based = true};
+    const auto keys = core_.regions.Register(spec, memory::PageListBacking{.pages = list});
+    EXPECT_TRUE(Succeeds(keys));
+    scattered_ = *keys;
+  }
+  std::byte& ByteAt(uint64_t offset) const {
+    return pages_.page(kPages - 1 - offset / kPage)[offset % kPage];
+  }
+  Bytes BytesAt(uint64_t offset, size_t size) const {
+    Bytes bytes;
+    for (size_t i = 0; i < size; ++i) bytes.push_back(ByteAt(offset + i));
+    return bytes;
+  }
+  RemoteRange All() const { return {scattered_.remote, KeyAddress(kOffset), kLength}; }
+  std::array<Sge, 2> Lists() const {
+    return {Sge{.address = kOffset, .length = 3, .key = scattered_.local},
+            Sge{.address = kOffset + 3, .length = kLength - 3, .key = scattered_.local}};
+  }
+
+  memory::PagesForTest pages_{kPages};
+  memory::RegionKeys scattered_;
+};
+
+TEST_F(LongPlacementTest, AWriteIsPlacedPieceByPiece) {
+  const Bytes bytes = Pattern(kLength);
+  EXPECT_TRUE(IsPlaced(Write(All(), bytes)));
+  EXPECT_EQ(BytesAt(kOffset, kLength), bytes);
+}
+
+TEST_F(LongPlacementTest, ASendIsScatteredPieceByPiece) {
+  const Bytes bytes = Pattern(kLength);
+  const auto sges = Lists();
+  queue::SgeCursor cursor(sges);
+  EXPECT_TRUE(IsPlaced(ScatterSend(cursor, bytes, 0, me_, core_)));
+  EXPECT_EQ(cursor.offset(), kLength);
+  EXPECT_EQ(BytesAt(kOffset, kLength), bytes);
+}
+
+TEST_F(LongPlacementTest, BytesAreGatheredAndReadPieceByPiece) {
+  for (uint64_t i = 0; i < kPages * kPage; ++i) ByteAt(i) = static_cast<std::byte>(i % 251);
+  const auto sges = Lists();
+  Bytes gathered(kLength);
+  EXPECT_TRUE(IsPlaced(GatherInto(queue::SgeCursor(sges), gathered, 0, me_, core_)));
+  EXPECT_EQ(gathered, BytesAt(kOffset, kLength));
+  Bytes read(kLength);
+  EXPECT_TRUE(IsPlaced(ReadInto(All(), read, me_, core_)));
+  EXPECT_EQ(read, gathered);
+}
+
+TEST_F(LongPlacementTest, APageThatIsMissingInTheMiddleIsALoss) {
+  const auto lose = [&](auto access) {
+    pages_.Protect(9, PROT_NONE);
+    const auto answer = access();
+    pages_.Protect(9, PROT_READ | PROT_WRITE);
+    const std::string fault = FaultIn(answer);
+    const uint64_t page = kPages - 1 - 9;
+    EXPECT_TRUE(Succeeds(core_.regions.MapPages(scattered_.local, page, 1, std::nullopt, true)));
+    return fault;
+  };
+  Bytes bytes = Pattern(kLength);
+  const auto sges = Lists();
+  queue::SgeCursor cursor(sges);
+  EXPECT_EQ(lose([&] { return Write(All(), bytes); }), "lost");
+  EXPECT_EQ(lose([&] { return ScatterSend(cursor, bytes, 0, me_, core_); }), "lost");
+  EXPECT_EQ(cursor.offset(), 0);
+  EXPECT_EQ(lose([&] { return GatherInto(cursor, bytes, 0, me_, core_); }), "lost");
+  EXPECT_EQ(lose([&] { return ReadInto(All(), bytes, me_, core_); }), "lost");
+  EXPECT_TRUE(IsPlaced(ReadInto(All(), bytes, me_, core_)));
+}
+
+TEST_F(PlacementTest, BytesToSendThatAreAbsentAreRequestedWithThoseAhead) {
+  TakePagesAway(1, 3);
+  const std::array sges = {SgeOf(kPage, 3 * kPage)};
+  Bytes bytes(100);
+  const Placement gathered = GatherInto(queue::SgeCursor(sges), bytes, 2 * kPage, me_, core_);
+  const auto* const fault = std::get_if<memory::Fault>(&gathered);
+  ASSERT_NE(fault, nullptr);
+  EXPECT_EQ(fault->first_page, 1u);
+  EXPECT_EQ(fault->page_count, 2u);
+  EXPECT_FALSE(fault->for_write);
+  const Placement read = ReadInto(Range(kPage, 3 * kPage), bytes, me_, core_);
+  const auto* const all = std::get_if<memory::Fault>(&read);
+  ASSERT_NE(all, nullptr);
+  EXPECT_EQ(all->page_count, 3u);
+}
+
+TEST_F(PlacementTest, BytesOfOthersAreNotSent) {
+  Bytes bytes(8);
+  std::array stranger = {SgeOf(0, 8)};
+  stranger[0].key = Key(0);
+  EXPECT_EQ(ReasonOf(GatherInto(queue::SgeCursor(stranger), bytes, 0, me_, core_)),
+            NakReason(Refusal::kNoSuchKey, RefusedKey::kOwn));
+  EXPECT_EQ(ReasonOf(ReadInto(Range(4 * kPage - 1, 8), bytes, me_, core_)),
+            NakReason(Refusal::kOutOfRange));
+}
+
+TEST_F(PlacementTest, OnlyTheMessageThatTouchedAKeyMayUseItAgain) {
+  EntryOf(region_.remote).one_touch = true;
+  EntryOf(region_.remote).touched = true;
+  Bytes bytes = Pattern(8);
+  EXPECT_EQ(ReasonOf(Write(Range(0, 8), bytes)), NakReason(Refusal::kNotValid));
+  EXPECT_TRUE(IsPlaced(PlaceWrite(Range(0, 8), bytes, me_, core_, SpentKey::kAllowed)));
+  EXPECT_EQ(ReasonOf(ReadInto(Range(0, 8), bytes, me_, core_)), NakReason(Refusal::kNotValid));
+  EXPECT_TRUE(IsPlaced(ReadInto(Range(0, 8), bytes, me_, core_, SpentKey::kAllowed)));
+}
+
 }  // namespace
 }  // namespace verbena::transport

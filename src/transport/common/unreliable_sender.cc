@@ -27,10 +27,10 @@ UnreliableSender::UnreliableSender(const SenderConfig& config, queue::SendQueue&
     : config_(config),
       queue_(queue),
       cq_(cq),
+      local_work_(queue),
       position_{.wqe = queue.begin()},
       begun_(queue.begin()) {
   CHECK(config.path_mtu <= OutPacket::kPayloadMax);
-  page_list_.reserve(queue.limits().pages_max);
 }
 
 wire::Service UnreliableSender::service() const {
@@ -107,13 +107,7 @@ LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Step& step) {
   if (wqe.opcode == SendOpcode::kDelay) {
     delayed_until_ = step.now + wqe.As<queue::DelayOperand>().duration;
   }
-  if (!properties.is_local && !properties.registers) return {};
-  if (properties.registers && config_.registration == RegistrationMode::kDisabled) {
-    return {Status::kLocalQpOperationError};
-  }
-  page_list_.clear();
-  for (const uint64_t page : queue_.PagesAt(position_.wqe)) page_list_.emplace_back(page);
-  return ExecuteLocally(wqe, page_list_, config_.who, step);
+  return local_work_.Execute(position_.wqe, config_.registration, config_.who, step);
 }
 
 // nullopt if the request names no destination that this queue pair can reach.
@@ -281,22 +275,10 @@ void UnreliableSender::CompleteFailed(Step& step) {
 }
 
 void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Step& step) {
-  const Status status = outcome.status;
-  const WqeNumber n = queue_.begin();
-  const queue::SendWqe wqe = queue_.At(n);
-  const auto length = static_cast<uint32_t>(queue_.LengthAt(n));
-  // Retired before its completion is visible, because a program that polls the completion may post
-  // again at once.
-  queue_.Retire(n);
-  if (status != Status::kSuccess || wqe.flags.signaled) {
-    Completion completion;
-    completion.id = wqe.id;
-    completion.qp = config_.local_qp;
-    completion.status = status;
-    completion.vendor_error = outcome.vendor_error;
-    completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
-    if (status == Status::kSuccess) completion.byte_count = length;
-    if (!Complete(completion, wqe.flags.solicited, cq_, step)) FailForLostCompletion(step);
+  const auto length = static_cast<uint32_t>(queue_.LengthAt(queue_.begin()));
+  const uint32_t byte_count = outcome.status == Status::kSuccess ? length : 0;
+  if (!transport::CompleteOldest(queue_, outcome, byte_count, config_.local_qp, cq_, step)) {
+    FailForLostCompletion(step);
   }
 }
 

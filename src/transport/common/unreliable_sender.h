@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <variant>
-#include <vector>
 
 #include "base/time.h"
 #include "memory/access.h"
@@ -131,14 +130,13 @@ class UnreliableSender {
   queue::SendQueue& queue_;
   queue::CompletionQueue& cq_;
 
+  LocalWork local_work_;
   Position position_;
   Psn next_psn_;
   std::optional<FaultTicket> stall_;  // the wait for the pages of a payload
   std::optional<LocalOutcome>
       failure_;  // of the element at position_; completes after the elements before it
   Time delayed_until_ = Time::Never();
-  std::vector<memory::PhysicalAddress>
-      page_list_;  // of a registration; a member to keep its capacity
   uint64_t tickets_ = 0;
   queue::WqeNumber begun_;  // elements before it were started, including those that were taken back
   Losses losses_;           // of the last element that lost pages

@@ -81,9 +81,9 @@ Requester::Requester(const RcConfig& config, queue::SendQueue& queue, queue::Com
       cq_(cq),
       rendezvous_(rendezvous),
       outstanding_(queue.limits().capacity),
+      local_work_(queue),
       retry_(config.ack_timeout, config.retry_count, config.rnr_retry) {
   CHECK(config.path_mtu <= OutPacket::kPayloadMax);
-  page_list_.reserve(queue.limits().pages_max);
 }
 
 void Requester::Start(Psn first) {
@@ -183,16 +183,10 @@ LocalOutcome Requester::DoLocalPart(WqeNumber n, Step& step) {
   const bool is_offered =
       properties.is_local || FindOpcode(config_.service(), wqe.opcode, wire::Position::kOnly);
   if (!is_offered) return {CompletionStatus::kLocalQpOperationError};
-  if (!properties.is_local && !properties.registers) return {};
-  if (properties.registers && config_.registration == RegistrationMode::kDisabled) {
-    return {CompletionStatus::kLocalQpOperationError};
-  }
-  page_list_.clear();
-  for (const uint64_t page : queue_.PagesAt(n)) page_list_.emplace_back(page);
   if (wqe.opcode == SendOpcode::kDelay) {
     delayed_until_ = step.now + wqe.As<queue::DelayOperand>().duration;
   }
-  return ExecuteLocally(wqe, page_list_, config_.who, step);
+  return local_work_.Execute(n, config_.registration, config_.who, step);
 }
 
 // Sends the packet at position_ and advances, or skips an element without packets.

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "base/time.h"
 #include "queue/completion_queue.h"
@@ -13,9 +12,9 @@
 #include "transport/common/congestion_window.h"
 #include "transport/common/local_work.h"
 #include "transport/common/outbox.h"
+#include "transport/common/outstanding_requests.h"
 #include "transport/common/rendezvous.h"
 #include "transport/common/step.h"
-#include "transport/rc/outstanding_requests.h"
 #include "transport/rc/rc_config.h"
 #include "transport/rc/retry_state.h"
 #include "transport/rc/segment_probe.h"
@@ -151,6 +150,7 @@ class Requester {
   TagRendezvous* const rendezvous_;
 
   OutstandingRequests outstanding_;
+  LocalWork local_work_;
   Position position_;
   Psn next_psn_;  // of the next element to be started
   Psn unacked_;
@@ -165,8 +165,6 @@ class Requester {
   std::optional<Stall> gather_stall_;
   std::optional<Stall> scatter_stall_;
   Time delayed_until_ = Time::Never();
-  std::vector<memory::PhysicalAddress>
-      page_list_;  // of a registration; a member to keep its capacity
   uint64_t next_ticket_ = kFirstTicket;
   uint32_t reads_under_way_ = 0;  // and atomics
   uint32_t since_ack_request_ = 0;

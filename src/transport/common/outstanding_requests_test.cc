@@ -1,4 +1,4 @@
-#include "transport/rc/outstanding_requests.h"
+#include "transport/common/outstanding_requests.h"
 
 #include <gtest/gtest.h>
 
