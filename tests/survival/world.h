@@ -108,10 +108,10 @@ class World {
     return xrcd_;
   }
   ibv_qp* Qp(ibv_qp_type type = IBV_QPT_RC) {
-    ibv_qp* const qp = ibv_create_qp(Pd(), With(QpWish(type)));
-    EXPECT_NE(qp, nullptr);
-    AtEnd([qp] { return ibv_destroy_qp(qp); });
-    return qp;
+    ibv_qp* const created = ibv_create_qp(Pd(), With(QpWish(type)));
+    EXPECT_NE(created, nullptr);
+    AtEnd([created] { return ibv_destroy_qp(created); });
+    return created;
   }
 
   testing::CmEnd& Cm() {
