@@ -30,6 +30,11 @@ class MemoryEvents {
 
   // Starts to watch these bytes; false if that is not possible. What is watched stays so.
   [[nodiscard]] virtual bool Watch(uint64_t address, uint64_t length) = 0;
+  // Whether an event may be there that is not being read yet. A munmap makes its addresses free
+  // before it is reported, so another thread can map memory there, and use it, while no listener
+  // has heard of anything. After a call that returned false, listeners have heard, by OnReading at
+  // least, of every change that took effect before it.
+  [[nodiscard]] virtual bool IsPending() const { return false; }
   // False if there are too many listeners. After Remove has returned, no call is made any more.
   [[nodiscard]] virtual bool Add(MemoryListener& listener) = 0;
   virtual void Remove(MemoryListener& listener) = 0;

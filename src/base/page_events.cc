@@ -148,6 +148,15 @@ bool PageEvents::Watch(uint64_t address, uint64_t length) {
   return is_noted;
 }
 
+// The kernel counts changes from before they take effect until their events are read, and refuses
+// to write-protect meanwhile (EAGAIN), which it checks first. The range is none, so that nothing
+// else can come of the call.
+bool PageEvents::IsPending() const {
+  uffdio_writeprotect none{};
+  none.range = {.start = 1, .len = 1};
+  return ioctl(file_.get(), UFFDIO_WRITEPROTECT, &none) != 0 && errno == EAGAIN;
+}
+
 void PageEvents::Read() {
   std::array<pollfd, 2> files{{{.fd = file_.get(), .events = POLLIN, .revents = 0},
                                {.fd = stop_.fd(), .events = POLLIN, .revents = 0}}};

@@ -50,6 +50,9 @@ class PageEvents final : public MemoryEvents {
   // of scope, or the program itself watches them.
   [[nodiscard]] bool Watch(uint64_t address, uint64_t length) override VERBENA_EXCLUDES(mutex_);
 
+  // A system call, of 0.1 us.
+  [[nodiscard]] bool IsPending() const override;
+
   // Both wait until the reader is not within an event that it began to read before.
   [[nodiscard]] bool Add(MemoryListener& listener) override;
   void Remove(MemoryListener& listener) override;

@@ -47,8 +47,11 @@ class Core {
   Core& operator=(const Core&) = delete;
   ~Core();
 
-  // Throws std::bad_alloc, and then nothing has changed.
+  // Throws std::bad_alloc for the text of an error.
   [[nodiscard]] ErrorOr<Hit> Acquire(const RegistrationRequest& request) {
+    if (IsPending()) [[unlikely]] {
+      return AcquireSlowly(request);
+    }
     const auto hit =
         FindHit(tables_, request, [this](EntryNumber number) { ReleaseIfLast(number); });
     if (hit) [[likely]] {
@@ -83,25 +86,52 @@ class Core {
  private:
   // What a slow acquisition does next.
   struct Plan {
-    enum class Kind : uint8_t { kHit, kChange, kRegister, kAgain, kFull, kTooManyHandles };
+    enum class Kind : uint8_t {
+      kHit,
+      kChange,
+      kRegister,
+      kAgain,
+      kFull,
+      kTooManyHandles,
+      kNoMemory,
+    };
     Kind kind = Kind::kFull;
     Hit hit = {};            // kHit
     EntryNumber number = 0;  // kChange, kRegister
     Access access = {};
-    bool is_merged = false;  // kRegister: more than what was asked for
+    // kRegister.
+    bool is_merged = false;   // more than what was asked for
+    bool is_reported = true;  // see Attempt
   };
-  // What it does not try any more, because the backend has refused it.
+  // What it does not try any more, because the backend has refused it; and whether all that had
+  // changed by its beginning is known.
   struct Attempt {
     bool merges = true;
     bool changes = true;
+    bool is_reported = true;
   };
   // Entries that are kChanging and about to be deregistered, linked by Entry::next.
   class Doomed;
+
+  // Before the gate is looked at: see FindHit.
+  [[nodiscard]] bool IsPending() const { return checks_events_ && source_.get()->IsPending(); }
+  // Nothing that was registered before is trusted otherwise.
+  [[nodiscard]] bool IsQuiet() const { return !IsPending() && tables_.gate.is_open(); }
 
   void ReleaseIfLast(EntryNumber number) {
     const RegistrationState state = tables_.entries[number].state.load(std::memory_order_seq_cst);
     if (state != RegistrationState::kLive) [[unlikely]] {
       ReleaseSlowly(number);
+    }
+  }
+
+  // What a backend throws is an error as well: the entry is kChanging, and must not stay so.
+  template <class Fn>
+  static ErrorOr<CachedKeys> CallBackend(Fn fn) noexcept {
+    try {
+      return fn();
+    } catch (...) {
+      return tl::unexpected(Error{.code = ErrorCode::kLimit, .text = "no memory"});
     }
   }
 
@@ -113,7 +143,7 @@ class Core {
   std::optional<Plan> PlanRevival(const RegistrationRequest& request, const Attempt& attempt)
       VERBENA_REQUIRES(mutex_);
   std::optional<Plan> PlanChange(const RegistrationRequest& request) VERBENA_REQUIRES(mutex_);
-  Plan PlanRegister(const RegistrationRequest& request, bool merges, Doomed& doomed)
+  Plan PlanRegister(const RegistrationRequest& request, const Attempt& attempt, Doomed& doomed)
       VERBENA_REQUIRES(mutex_);
   RegistrationRequest ExtentOf(const RegistrationRequest& request, bool merges)
       VERBENA_REQUIRES(mutex_);
@@ -163,7 +193,9 @@ class Core {
   const EventSource source_;
   const NowFunction now_;
   const bool follows_mappings_;
-  bool is_listening_ = false;  // constant after the constructor
+  // Constant after the constructor.
+  bool is_listening_ = false;
+  bool checks_events_ = false;
 
   HitTables tables_;
 

@@ -19,14 +19,14 @@ void Core::ApplyEvents(Doomed& doomed) {
 // The reader never waits for a lock, so this is short. If it takes long all the same, the caller
 // registers what it needs and keeps nothing of it.
 void Core::WaitForReader() {
-  for (int i = 0; i < kYieldsMax && !tables_.gate.is_open(); ++i) {
+  for (int i = 0; i < kYieldsMax && !IsQuiet(); ++i) {
     Doomed doomed;
     {
       const MutexLock lock(mutex_);
       ApplyEvents(doomed);
     }
     Dispose(doomed);
-    if (!tables_.gate.is_open()) sched_yield();
+    if (!IsQuiet()) sched_yield();
   }
 }
 
@@ -171,7 +171,7 @@ void Core::ReleaseSlowly(EntryNumber number) {
 void Core::Park(EntryNumber number) {
   const Access rest = At(number).access.Without(kExactRights);
   const bool is_local = rest == At(number).access;
-  auto changed = backend_->Rekey(At(number).keys, rest);
+  auto changed = CallBackend([&] { return backend_->Rekey(At(number).keys, rest); });
   const bool has_changed = changed.has_value();
   if (!has_changed && is_local) changed = At(number).keys;
   Doomed doomed;

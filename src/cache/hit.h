@@ -67,7 +67,10 @@ template <class OnMissed>
 //  3. Memory that was given up. The gate is shut before a thread returns from munmap (the reader of
 //     the events shuts it before it asks for the event that this thread waits for) or from
 //     Announce, and opened after the entries over that memory have left kLive. So a thread that
-//     acquires after that return finds the gate shut, or the entry not live.
+//     acquires after that return finds the gate shut, or the entry not live. Another thread may map
+//     memory at these addresses before that return, when the gate is still open: the caller has
+//     asked MemoryEvents::IsPending before, which is true from before the addresses are free until
+//     the reader, which has shut the gate, has the event.
 template <class OnMissed>
 [[nodiscard]] std::optional<Hit> FindHit(HitTables& tables, const RegistrationRequest& request,
                                          OnMissed on_missed) {

@@ -367,5 +367,33 @@ TEST_F(RegistrationCacheTest, OptionsAreChecked) {
   EXPECT_EQ(RegistrationCache().Acquire(At(1), 1, kRead).error().code, ErrorCode::kInvalid);
 }
 
+TEST_F(RegistrationCacheTest, ABackendThatRunsOutOfMemoryLeavesNothingBehind) {
+  Make();
+  state_->has_no_memory = true;
+  const auto refused = cache_.Acquire(At(0x10000), 1, kRead);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kLimit);
+  EXPECT_EQ(cache_.Query(), CacheStatistics{});
+  state_->has_no_memory = false;
+  CachedRegion peer = Acquire(0x10000, 1, kPeer);
+  state_->has_no_memory = true;
+  peer.Release();  // it cannot be rekeyed, and must not stay open to a peer
+  EXPECT_EQ(state_->count(), 0U);
+  state_->has_no_memory = false;
+  const CachedRegion read = Acquire(0x10000, 1, kRead);
+  EXPECT_EQ(cache_.Query().entries, 1U);
+}
+
+TEST_F(RegistrationCacheTest, AChangeThatRunsOutOfMemoryLeavesTheEntryAsItWas) {
+  Make();
+  static_cast<void>(Acquire(0x10000, 1, kRead));
+  state_->has_no_memory = true;
+  EXPECT_FALSE(cache_.Acquire(At(0x10000), 1, kWrite));
+  EXPECT_EQ(Acquire(0x10000, 1, kRead).l_key(), cache_.List().at(0).l_key);
+  state_->has_no_memory = false;
+  EXPECT_TRUE(Acquire(0x10000, 1, kWrite));
+  EXPECT_EQ(cache_.Query().entries, 1U);
+}
+
 }  // namespace
 }  // namespace verbena
