@@ -4,9 +4,9 @@
 
 namespace verbena {
 
-// Hears of memory that the program gives up. The calls come from the thread that reads the events,
+// Hears of memory that the program gives up. The calls come from the threads that read the events,
 // for which the program's thread waits in munmap or madvise with any lock held: a listener neither
-// allocates, nor takes a lock, nor waits.
+// allocates, nor takes a lock, nor waits. Several threads may call at a time.
 class MemoryListener {
  public:
   // Before the system is asked for an event, and after all that it reported was passed on. Between
@@ -35,6 +35,8 @@ class MemoryEvents {
   // has heard of anything. After a call that returned false, listeners have heard, by OnReading at
   // least, of every change that took effect before it.
   [[nodiscard]] virtual bool IsPending() const { return false; }
+  // Reads what is pending, if anything, in place of the thread that does otherwise.
+  virtual void ReadPending() {}
   // False if there are too many listeners. After Remove has returned, no call is made any more.
   [[nodiscard]] virtual bool Add(MemoryListener& listener) = 0;
   virtual void Remove(MemoryListener& listener) = 0;

@@ -172,6 +172,13 @@ class CachedRegion {
  private:
   friend class RegistrationCache;
 
+  void Set(cache::Core* core, const CachedKeys& keys, uint32_t number, uint32_t shard) {
+    core_ = core;
+    keys_ = keys;
+    number_ = number;
+    shard_ = shard;
+  }
+
   cache::Core* core_ = nullptr;
   CachedKeys keys_ = {};
   uint32_t number_ = 0;
@@ -222,6 +229,8 @@ class RegistrationCache {
 
  private:
   explicit RegistrationCache(cache::Core* core) : core_(core) {}
+  [[nodiscard, gnu::noinline]] ErrorOr<CachedRegion> AcquireSlowly(const void* address,
+                                                                   size_t length, Access access);
 
   cache::Core* core_ = nullptr;  // deletes itself with the last handle
 };

@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "base/mutex.h"
 #include "base/time.h"
 #include "cache/entry.h"
 #include "cache/eviction.h"
 #include "cache/hit.h"
 #include "cache/overlaps.h"
+#include "cache/sync.h"
 #include "verbena/memory_events.h"
 #include "verbena/registration_cache.h"
 
@@ -49,19 +49,23 @@ class Core {
 
   // Throws std::bad_alloc for the text of an error.
   [[nodiscard]] ErrorOr<Hit> Acquire(const RegistrationRequest& request) {
-    if (IsPending()) [[unlikely]] {
-      return AcquireSlowly(request);
-    }
-    const auto hit =
-        FindHit(tables_, request, [this](EntryNumber number) { ReleaseIfLast(number); });
-    if (hit) [[likely]] {
+    if (const auto hit = TryHit(request)) [[likely]] {
       return *hit;
     }
     return AcquireSlowly(request);
   }
+  // The two halves of Acquire, for a caller that has no use for an ErrorOr where there is no error.
+  [[nodiscard, gnu::always_inline]] std::optional<Hit> TryHit(const RegistrationRequest& request) {
+    if (IsPending()) [[unlikely]] {
+      return std::nullopt;
+    }
+    return FindHit(tables_, request, [this](EntryNumber number) { ReleaseIfLast(number, false); });
+  }
+  ErrorOr<Hit> AcquireSlowly(const RegistrationRequest& request) VERBENA_EXCLUDES(mutex_);
+
   void Release(Hit hit) {
     tables_.references.Drop(hit.number, hit.shard);
-    ReleaseIfLast(hit.number);
+    ReleaseIfLast(hit.number, true);
   }
   // Of an entry that the caller has a reference to.
   [[nodiscard]] const CachedKeys& KeysOf(EntryNumber number) const {
@@ -118,10 +122,11 @@ class Core {
   // Nothing that was registered before is trusted otherwise.
   [[nodiscard]] bool IsQuiet() const { return !IsPending() && tables_.gate.is_open(); }
 
-  void ReleaseIfLast(EntryNumber number) {
+  // `of_handle`: of a handle, or of a reference that a reader has taken back.
+  void ReleaseIfLast(EntryNumber number, bool of_handle) {
     const RegistrationState state = tables_.entries[number].state.load(std::memory_order_seq_cst);
     if (state != RegistrationState::kLive) [[unlikely]] {
-      ReleaseSlowly(number);
+      ReleaseSlowly(number, of_handle);
     }
   }
 
@@ -136,7 +141,6 @@ class Core {
   }
 
   // core_acquire.cc
-  ErrorOr<Hit> AcquireSlowly(const RegistrationRequest& request) VERBENA_EXCLUDES(mutex_);
   Plan MakePlan(const RegistrationRequest& request, const Attempt& attempt, Doomed& doomed)
       VERBENA_REQUIRES(mutex_);
   std::optional<EntryNumber> FindLive(const RegistrationRequest& request) VERBENA_REQUIRES(mutex_);
@@ -167,7 +171,7 @@ class Core {
   bool HasExpired(EntryNumber number, Time now) VERBENA_REQUIRES(mutex_);
   void DetachAll(Doomed& doomed) VERBENA_REQUIRES(mutex_);
   void Dispose(Doomed& doomed) VERBENA_EXCLUDES(mutex_);
-  void ReleaseSlowly(EntryNumber number) VERBENA_EXCLUDES(mutex_);
+  void ReleaseSlowly(EntryNumber number, bool of_handle) VERBENA_EXCLUDES(mutex_);
   void Park(EntryNumber number) VERBENA_EXCLUDES(mutex_);
   std::optional<EntryNumber> TakeNumber() VERBENA_REQUIRES(mutex_);
   void GiveNumber(EntryNumber number) VERBENA_REQUIRES(mutex_);

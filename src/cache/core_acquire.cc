@@ -280,6 +280,7 @@ Hit Core::Publish(const RegistrationRequest& request, EntryNumber number, bool i
     }
   }
   const Hit hit = *Reference(number);
+  entry.has_one_handle = is_exclusive(request);
   entry.uses_seen = entry.uses_aged = tables_.references.acquisitions(number);
   entry.used = now_();
   if (!stays) {

@@ -163,16 +163,19 @@ TEST_F(CacheEventsThreads, SharedMemoryIsNotKept) {
   shmdt(attached);
 }
 
-// Holds the reader back before the cache hears of an event.
+// Holds the reader back before the cache hears of an event, but not the thread of the test.
 class HeldReader final : public MemoryListener {
  public:
   void OnReading() override {
-    while (holds) std::this_thread::yield();
+    while (holds && std::this_thread::get_id() != tester_) std::this_thread::yield();
   }
   void OnRead() override {}
   void OnGivenUp(uint64_t /*first*/, uint64_t /*last*/) override {}
 
   std::atomic<bool> holds = false;
+
+ private:
+  const std::thread::id tester_ = std::this_thread::get_id();
 };
 
 // The addresses are free before the munmap is reported: another thread can map memory there.
@@ -210,6 +213,13 @@ class UnreportedMunmapThreads : public CacheEventsThreads {
 TEST_F(UnreportedMunmapThreads, MemoryThatAnotherThreadMapsThereIsRegisteredAnew) {
   Key before;
   EXPECT_NE(AcquireNewMemory({}, before), before) << "a stale hit";
+}
+
+// A thread that acquires does not wait until the reader gets to run: it reads the event itself.
+TEST_F(UnreportedMunmapThreads, TheThreadThatAcquiresReadsTheEvent) {
+  Key before;
+  const Key after = AcquireNewMemory({}, before);
+  EXPECT_EQ(Acquire(), after) << "not kept";
 }
 
 TEST_F(UnreportedMunmapThreads, WithoutTheCheckThatIsTheProgramsConcern) {
