@@ -1,6 +1,7 @@
 # Thin wrappers: CMakePresets.json defines the builds, and the scripts in tools/ run the checks.
 
 FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 600
 PREFIX ?= /usr/local
 
 # asan-ubsan builds with clang, which also checks the lock annotations and is a second compiler with
@@ -10,7 +11,7 @@ TEST_SUITES := release asan-ubsan tsan
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build test demo bench docs format format-check lint coverage \
-        fuzz mutants deb install uninstall check clean
+        fuzz mutants soak deb install uninstall check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +66,9 @@ fuzz: build-fuzz ## fuzz every target for FUZZ_SECONDS (60) seconds
 
 mutants: setup ## mutation testing: break one rule at a time and check that a test fails
 	@python3 tools/mutants.py
+
+soak: build-release ## change memory behind registrations for SOAK_SECONDS (600) seconds, in all ways
+	@python3 tools/soak.py --seconds $(SOAK_SECONDS)
 
 deb: build-release ## build the Debian packages libverbena0, libverbena-dev and verbena in build/
 	@cd build && cpack -G DEB

@@ -4,147 +4,29 @@
 //
 //   register_per_message [milliseconds per size]
 
-#include <infiniband/verbs.h>
-#include <sys/mman.h>
+#include "bench/per_message.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
-
-namespace {
-
-constexpr size_t kLargest = size_t{16} << 20;
-constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-
-void Need(bool good, const char* what) {
-  if (good) return;
-  std::perror(what);
-  std::exit(1);
-}
-
-struct Ends {
-  ibv_context* context = nullptr;
-  ibv_pd* pd = nullptr;
-  ibv_cq* cq = nullptr;
-  ibv_qp* from = nullptr;
-  ibv_qp* to = nullptr;
-};
-
-ibv_qp* MakeQp(const Ends& ends) {
-  ibv_qp_init_attr wanted{};
-  wanted.send_cq = wanted.recv_cq = ends.cq;
-  wanted.qp_type = IBV_QPT_RC;
-  wanted.cap = {.max_send_wr = 16,
-                .max_recv_wr = 16,
-                .max_send_sge = 1,
-                .max_recv_sge = 1,
-                .max_inline_data = 0};
-  ibv_qp* const qp = ibv_create_qp(ends.pd, &wanted);
-  Need(qp != nullptr, "ibv_create_qp");
-  return qp;
-}
-
-void Connect(const Ends& ends, ibv_qp* qp, uint32_t peer) {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = 1;
-  attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-  Need(ibv_modify_qp(qp, &attributes,
-                     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
-       "INIT");
-  attributes = {};
-  attributes.qp_state = IBV_QPS_RTR;
-  attributes.path_mtu = IBV_MTU_4096;
-  attributes.dest_qp_num = peer;
-  attributes.max_dest_rd_atomic = 1;
-  attributes.min_rnr_timer = 12;
-  attributes.ah_attr.is_global = 1;
-  attributes.ah_attr.port_num = 1;
-  attributes.ah_attr.grh.hop_limit = 1;
-  Need(ibv_query_gid(ends.context, 1, 0, &attributes.ah_attr.grh.dgid) == 0, "ibv_query_gid");
-  Need(ibv_modify_qp(qp, &attributes,
-                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
-       "RTR");
-  attributes = {};
-  attributes.qp_state = IBV_QPS_RTS;
-  attributes.timeout = 14;
-  attributes.retry_cnt = attributes.rnr_retry = 7;
-  attributes.max_rd_atomic = 1;
-  Need(ibv_modify_qp(qp, &attributes,
-                     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                         IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
-       "RTS");
-}
-
-Ends Open() {
-  ibv_device** const devices = ibv_get_device_list(nullptr);
-  Need(devices != nullptr && devices[0] != nullptr, "ibv_get_device_list");
-  Ends ends;
-  ends.context = ibv_open_device(devices[0]);
-  Need(ends.context != nullptr, "ibv_open_device");
-  ends.pd = ibv_alloc_pd(ends.context);
-  ends.cq = ibv_create_cq(ends.context, 32, nullptr, nullptr, 0);
-  Need(ends.pd != nullptr && ends.cq != nullptr, "ibv_create_cq");
-  ends.from = MakeQp(ends);
-  ends.to = MakeQp(ends);
-  Connect(ends, ends.from, ends.to->qp_num);
-  Connect(ends, ends.to, ends.from->qp_num);
-  return ends;
-}
-
-void Write(const Ends& ends, char* from, size_t length, const ibv_mr& target) {
-  ibv_mr* const mr = ibv_reg_mr(ends.pd, from, length, kRights);
-  Need(mr != nullptr, "ibv_reg_mr");
-  ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(from),
-              .length = static_cast<uint32_t>(length),
-              .lkey = mr->lkey};
-  ibv_send_wr request{};
-  request.sg_list = &sge;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_RDMA_WRITE;
-  request.send_flags = IBV_SEND_SIGNALED;
-  request.wr.rdma = {.remote_addr = reinterpret_cast<uintptr_t>(target.addr), .rkey = target.rkey};
-  ibv_send_wr* bad = nullptr;
-  Need(ibv_post_send(ends.from, &request, &bad) == 0, "ibv_post_send");
-  ibv_wc completion{};
-  while (ibv_poll_cq(ends.cq, 1, &completion) == 0) {
-  }
-  Need(completion.status == IBV_WC_SUCCESS, ibv_wc_status_str(completion.status));
-  Need(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
-}
-
-char* Map() {
-  void* const memory =
-      mmap(nullptr, kLargest, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  Need(memory != MAP_FAILED, "mmap");
-  std::fill_n(static_cast<char*>(memory), kLargest, 'x');
-  return static_cast<char*>(memory);
-}
-
-}  // namespace
+using namespace verbena::bench;
 
 int main(int argc, char** argv) {
   using Clock = std::chrono::steady_clock;
   const std::chrono::milliseconds duration(argc > 1 ? std::atoi(argv[1]) : 300);
-  const Ends ends = Open();
-  char* const from = Map();
-  ibv_mr* const target = ibv_reg_mr(ends.pd, Map(), kLargest, kRights);
+  const Ends ends = Open(0);
+  char* const from = MapMessage();
+  ibv_mr* const target = ibv_reg_mr(ends.pd, MapMessage(), kMessageMax, kMessageRights);
   Need(target != nullptr, "ibv_reg_mr");
-  for (size_t length = 4'096; length <= kLargest; length *= 4) {
+  for (size_t length = 4'096; length <= kMessageMax; length *= 4) {
     std::vector<double> rounds;
     const auto end = Clock::now() + duration;
     while (Clock::now() < end || rounds.size() < 5) {
-      const auto begin = Clock::now();
-      Write(ends, from, length, *target);
-      rounds.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+      rounds.push_back(MicrosecondsOf([&] {
+        ibv_mr* const mr = ibv_reg_mr(ends.pd, from, length, kMessageRights);
+        Need(mr != nullptr, "ibv_reg_mr");
+        Write(ends, from, length, mr->lkey, *target);
+        Need(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
+      }));
     }
-    std::nth_element(rounds.begin(), rounds.begin() + static_cast<long>(rounds.size() / 2),
-                     rounds.end());
-    std::printf("%zu %.2f\n", length, rounds[rounds.size() / 2]);
+    std::printf("%zu %.2f\n", length, MedianOf(rounds));
   }
   return 0;
 }

@@ -2,19 +2,28 @@
 """The registration cache beside UCX's, and beside registering for each message.
 
   bench/registration_cache.py [--build DIR] [--seconds S]      (part of make bench)
+  bench/registration_cache.py --lab LAB SHARE                  (a guest with Soft-RoCE instead)
 
-A hit by the number of entries and threads: bin/cache_bench, and bin/ucx_rcache over the same
-operations. What a program gains that registers for each message: bin/register_per_message by
-`verbena run --pin`, with and without `--cache`, in turns; the better of each counts. Prints both,
-writes build/bench/registration_cache.json and the figure build/bench/registration_cache.svg.
+A hit by the number of entries and threads, misses, and invalidations: bin/cache_bench, and
+bin/ucx_rcache over the same operations. What a program gains that registers for each message:
+bin/register_per_message by `verbena run --pin`, with and without `--cache`, in turns; the better of
+each counts. Prints both, writes build/bench/registration_cache.json and the figure
+build/bench/registration_cache.svg.
+
+With --lab, bin/cached_per_message runs in a guest that has the kernel's Soft-RoCE: LAB is a command
+that reaches it (`LAB sh COMMAND`), SHARE the folder here that is /share there, and /host there has
+this machine's libraries. Writes build/bench/registration_cache_rxe.json and .svg.
 """
 
 import argparse
 import json
 import math
 import pathlib
+import shutil
 import subprocess
 import sys
+
+import record
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HIT_NS_MAX = 50
@@ -45,7 +54,22 @@ def best(runs: list[dict[int, float]]) -> dict[int, float]:
     return {size: min(run[size] for run in runs) for size in runs[0]} if all(runs) else {}
 
 
-def draw(ratios: dict[int, float]) -> str:
+def in_guest(lab: str, share: pathlib.Path, build: pathlib.Path, milliseconds: int) -> str:
+    """What cached_per_message prints there, whose kernel may have no userfaultfd."""
+    shutil.copy2(build / "bin/cached_per_message", share)
+    return subprocess.run([lab, "sh", "chroot /host /share/cached_per_message --gid 1 --announces "
+                           f"{milliseconds}"], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+
+
+def two_columns(said: str) -> tuple[dict[int, float], dict[int, float]]:
+    """Microseconds by size, of a message that registers and of one that asks the cache."""
+    rows = [line.split() for line in said.splitlines()]
+    return ({int(size): float(plain) for size, plain, _ in rows},
+            {int(size): float(cached) for size, _, cached in rows})
+
+
+def draw(ratios: dict[int, float], title: str) -> str:
     """The speed-up over the size of a message; the axis across is logarithmic."""
     sizes = sorted(ratios)
     first, last = math.log2(sizes[0]), math.log2(sizes[-1])
@@ -54,8 +78,7 @@ def draw(ratios: dict[int, float]) -> str:
                TOP + HEIGHT * (1 - ratios[size] / highest)) for size in sizes]
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH + LEFT + 30}" '
              f'height="{TOP + HEIGHT + 50}" font-family="sans-serif" font-size="11">',
-             f'<text x="{LEFT}" y="{TOP - 16}">times as fast with --cache, by bytes of a message '
-             "(registered each time, pinned)</text>"]
+             f'<text x="{LEFT}" y="{TOP - 16}">{title}</text>']
     for part in (0, 0.5, 1):
         y = TOP + HEIGHT * (1 - part)
         lines += [f'<line x1="{LEFT}" y1="{y}" x2="{LEFT + WIDTH}" y2="{y}" stroke="#ccc"/>',
@@ -71,45 +94,73 @@ def draw(ratios: dict[int, float]) -> str:
 
 
 def print_hits(ours: dict[str, float], ucx: dict[str, float]) -> None:
-    print(f"{'registration cache':<34}{'verbena':>12}{'UCX rcache':>12}")
+    print(f"{'registration cache':<34}{'verbena':>12}{'UCX rcache':>12}{'ratio':>12}")
     for name, ns in ours.items():
-        other = f"{ucx[name]:9.1f} ns" if name in ucx else ""
+        other = f"{ucx[name]:9.1f} ns  {ucx[name] / ns:5.1f} times" if name in ucx else ""
         # The aim is for one thread; more of them may share a processor.
         is_aim = name.startswith("Hit/") and name.endswith("threads:1")
         aim = f"  at most {HIT_NS_MAX} ns: {'met' if ns <= HIT_NS_MAX else 'MISSED'}"
-        print(f"{name:<34}{ns:9.1f} ns{other:>12}{aim if is_aim else ''}")
+        print(f"{name:<34}{ns:9.1f} ns{other:<28}{aim if is_aim else ''}")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--seconds", type=float, default=0.3, help="for each figure")
-    arguments = parser.parse_args()
-    build = arguments.build
-    ours = benchmark(build / "bin/cache_bench", arguments.seconds)
+def print_messages(title: str, without: dict[int, float], with_cache: dict[int, float]) -> None:
+    print(f"\n{title:<34}{'each time':>12}{'cache':>12}")
+    for size in sorted(without):
+        print(f"{size:>27} bytes {without[size]:>9.1f} us{with_cache[size]:>9.1f} us"
+              f"  {without[size] / with_cache[size]:5.1f} times as fast")
+
+
+def write(path: pathlib.Path, results: dict, title: str) -> None:
+    """The results, and the speed-up by size if memory could be registered."""
+    record.write(path.with_suffix(".json"), results)
+    plain, cached = results["plain_us"], results["cache_us"]
+    if plain and cached:
+        ratios = {size: plain[size] / cached[size] for size in plain}
+        path.with_suffix(".svg").write_text(draw(ratios, title), encoding="utf-8")
+
+
+def measure_in_guest(lab: str, share: pathlib.Path, build: pathlib.Path, seconds: float) -> None:
+    results = record.begin(build)
+    plain, cached = two_columns(in_guest(lab, share, build, int(seconds * 1_000)))
+    print_messages("registered for each message, rxe", plain, cached)
+    write(build / "bench" / "registration_cache_rxe",
+          results | {"plain_us": plain, "cache_us": cached},
+          "times as fast with the cache, by bytes of a message (Soft-RoCE)")
+
+
+def measure(build: pathlib.Path, seconds: float) -> None:
+    results = record.begin(build)
+    ours = benchmark(build / "bin/cache_bench", seconds)
     has_ucx = (build / "bin/ucx_rcache").exists()
-    ucx = benchmark(build / "bin/ucx_rcache", arguments.seconds) if has_ucx else {}
+    ucx = benchmark(build / "bin/ucx_rcache", seconds) if has_ucx else {}
     print_hits(ours, ucx)
     plain, cached = [], []
     for _ in range(RUNS):
-        plain.append(per_message(build, int(arguments.seconds * 1_000)))
-        cached.append(per_message(build, int(arguments.seconds * 1_000), "--cache"))
+        plain.append(per_message(build, int(seconds * 1_000)))
+        cached.append(per_message(build, int(seconds * 1_000), "--cache"))
     without, with_cache = best(plain), best(cached)
     if without and with_cache:
-        print(f"\n{'registered for each message, --pin':<34}{'plain':>12}{'--cache':>12}")
-        for size in sorted(without):
-            print(f"{size:>27} bytes {without[size]:>9.1f} us{with_cache[size]:>9.1f} us"
-                  f"  {without[size] / with_cache[size]:5.1f} times as fast")
+        print_messages("registered for each message, --pin", without, with_cache)
     else:
         print("registered for each message: left out, because memory cannot be locked here")
-    folder = build / "bench"
-    folder.mkdir(exist_ok=True)
-    (folder / "registration_cache.json").write_text(json.dumps(
-        {"verbena_ns": ours, "ucx_ns": ucx, "plain_us": without, "cache_us": with_cache},
-        indent=2) + "\n", encoding="utf-8")
-    if without and with_cache:
-        ratios = {size: without[size] / with_cache[size] for size in without}
-        (folder / "registration_cache.svg").write_text(draw(ratios), encoding="utf-8")
+    write(build / "bench" / "registration_cache",
+          results | {"verbena_ns": ours, "ucx_ns": ucx, "plain_us": without,
+                     "cache_us": with_cache},
+          "times as fast with --cache, by bytes of a message (registered each time, pinned)")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--seconds", type=float, default=0.3, help="for each figure")
+    parser.add_argument("--lab", nargs=2, metavar=("LAB", "SHARE"))
+    arguments = parser.parse_args()
+    if arguments.lab:
+        measure_in_guest(arguments.lab[0], pathlib.Path(arguments.lab[1]), arguments.build,
+                         arguments.seconds)
+    else:
+        measure(arguments.build, arguments.seconds)
     return 0
 
 

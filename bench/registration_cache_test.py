@@ -17,10 +17,15 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(registration_cache.best([{1: 3.0}, {}]), {})
 
     def test_the_figure_has_a_point_for_each_size(self):
-        svg = ET.fromstring(registration_cache.draw({4096: 2.0, 65536: 8.0, 1048576: 16.0}))
+        svg = ET.fromstring(registration_cache.draw({4096: 2.0, 65536: 8.0, 1048576: 16.0},
+                                                     "title"))
         self.assertEqual(len(svg.findall("{*}circle")), 3)
         highest = min(float(c.get("cy")) for c in svg.findall("{*}circle"))
         self.assertEqual(highest, registration_cache.TOP)
+
+    def test_a_guest_prints_both_in_one_line(self):
+        self.assertEqual(registration_cache.two_columns("4096 20.5 10\n16384 41 10.5\n"),
+                         ({4096: 20.5, 16384: 41.0}, {4096: 10.0, 16384: 10.5}))
 
     def test_a_missed_aim_is_said(self):
         out = io.StringIO()
@@ -29,7 +34,7 @@ class FiguresTest(unittest.TestCase):
                                           {"Hit/10/threads:1": 70.0})
         self.assertIn("50 ns: met", out.getvalue())
         self.assertIn("MISSED", out.getvalue())
-        self.assertIn("70.0 ns", out.getvalue())
+        self.assertIn("70.0 ns    3.5 times", out.getvalue())
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ void Use(size_t index) {
   ucs_rcache_region_put(rcache, region);
 }
 
-void Fill(size_t entries) {
+void Fill(size_t entries, size_t entries_max = ~size_t{0}) {
   static const ucs_rcache_ops_t kOperations = {Register, Deregister, Dump};
   ucs_rcache_params_t parameters{};
   parameters.region_struct_size = sizeof(ucs_rcache_region_t);
@@ -53,7 +53,7 @@ void Fill(size_t entries) {
   parameters.ucm_events = UCM_EVENT_VM_UNMAPPED;
   parameters.ucm_event_priority = 1'000;
   parameters.ops = &kOperations;
-  parameters.max_regions = ~0UL;
+  parameters.max_regions = entries_max;
   parameters.max_size = ~size_t{0};
   parameters.max_unreleased = ~size_t{0};
   if (ucs_rcache_create(&parameters, "bench", nullptr, &rcache) != UCS_OK) std::abort();
@@ -84,6 +84,37 @@ BENCHMARK(Hit)
     ->Threads(2)
     ->Threads(4)
     ->UseRealTime();
+
+// Every buffer is new, and pushes another one out.
+void Miss(benchmark::State& state) {
+  constexpr size_t kBuffers = 100'000;
+  Fill(kBuffers, 1'000);
+  size_t next = 0;
+  for (auto _ : state) {
+    Use(next);
+    next = next + 1 == kBuffers ? 0 : next + 1;
+  }
+  Empty(kBuffers);
+}
+BENCHMARK(Miss);
+
+// Each use finds that its memory was given up, among many entries.
+void Storm(benchmark::State& state) {
+  const auto entries = static_cast<size_t>(state.range(0));
+  Fill(entries);
+  for (auto _ : state) {
+    ucs_rcache_region_t* region = nullptr;
+    if (ucs_rcache_get(rcache, memory + 5 * kStride, kBytes, PROT_READ | PROT_WRITE, nullptr,
+                       &region) != UCS_OK) {
+      std::abort();
+    }
+    ucs_rcache_region_invalidate(
+        rcache, region, [](void* /*argument*/) {}, nullptr);
+    ucs_rcache_region_put(rcache, region);
+  }
+  Empty(entries);
+}
+BENCHMARK(Storm)->Arg(10)->Arg(100'000);
 
 }  // namespace
 

@@ -33,6 +33,7 @@ UNTESTED: dict[str, str] = {
     "src/ibverbs/objects/cache_socket.cc": "mr_cache_test.cc reads from it",
     "src/host/arbiter_regions.cc": "the part of arbiter.h for regions: arbiter_test.cc",
     "src/host/broker_messages.cc": "the part of broker.h for messages: broker_test.cc",
+    "src/host/broker_buffers.cc": "the part of broker.h for shared buffers: buffer_client_test.cc",
     "src/host/agent.cc": "the peer of a broker: broker_test.cc",
     "src/host/operator_client.cc": "a client of a broker: broker_test.cc",
     "src/odp/managed_pages.cc": "needs an engine: adapter/control/managed_pages_test.cc",

@@ -84,6 +84,12 @@ struct CacheOptions {
   // backend has no source of its own. Without, a registration that does not follow the mappings is
   // kept only if `announces` is set.
   bool use_userfaultfd = true;
+  // Whether each hit asks the system if a munmap is under way that it has not reported yet: a
+  // system call of 0.1 us, where registrations do not follow the mappings. Without, memory that one
+  // thread maps while another is still in the munmap of the same addresses may be taken for what
+  // was there before. A program with one thread, or whose threads do not reuse each other's
+  // addresses, can do without.
+  bool checks_pending_events = true;
   // The program promises to call Announce before it gives up memory that it has acquired once.
   bool announces = false;
 };
@@ -166,6 +172,13 @@ class CachedRegion {
  private:
   friend class RegistrationCache;
 
+  void Set(cache::Core* core, const CachedKeys& keys, uint32_t number, uint32_t shard) {
+    core_ = core;
+    keys_ = keys;
+    number_ = number;
+    shard_ = shard;
+  }
+
   cache::Core* core_ = nullptr;
   CachedKeys keys_ = {};
   uint32_t number_ = 0;
@@ -216,6 +229,8 @@ class RegistrationCache {
 
  private:
   explicit RegistrationCache(cache::Core* core) : core_(core) {}
+  [[nodiscard, gnu::noinline]] ErrorOr<CachedRegion> AcquireSlowly(const void* address,
+                                                                   size_t length, Access access);
 
   cache::Core* core_ = nullptr;  // deletes itself with the last handle
 };

@@ -15,6 +15,8 @@
 //   XrcDomain          the shared receive queues that extended connections deliver to
 //   ManagedMemory      memory with a budget and a swap file
 //   RegistrationCache  keeps buffers registered between uses
+//   SharedBuffers      the registered buffers in shared memory of all processes of the machine
+//   PeerBuffers        the list of a client's registered buffers, at the server it does I/O with
 //   Rendezvous         a TCP connection to exchange addresses and keys
 
 #include "verbena/access.h"
@@ -39,6 +41,7 @@
 #include "verbena/memory_window.h"
 #include "verbena/numbers.h"
 #include "verbena/options.h"
+#include "verbena/peer_buffers.h"
 #include "verbena/post_error.h"
 #include "verbena/protection_domain.h"
 #include "verbena/qp_attributes.h"
@@ -47,6 +50,8 @@
 #include "verbena/registration_cache.h"
 #include "verbena/rendezvous.h"
 #include "verbena/serial_number.h"
+#include "verbena/shared_buffer.h"
+#include "verbena/shared_buffers.h"
 #include "verbena/shared_receive_queue.h"
 #include "verbena/strong_id.h"
 #include "verbena/work_request.h"

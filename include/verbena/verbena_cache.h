@@ -57,6 +57,7 @@ struct verbena_cache_options {
   int keep_released_remote_keys;
   int exclusive;
   int use_userfaultfd;
+  int checks_pending_events;
   int announces;
 };
 /* The defaults of CacheOptions. */

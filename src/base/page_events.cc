@@ -148,14 +148,27 @@ bool PageEvents::Watch(uint64_t address, uint64_t length) {
   return is_noted;
 }
 
+// The kernel counts changes from before they take effect until their events are read, and refuses
+// to write-protect meanwhile (EAGAIN), which it checks first. The range is none, so that nothing
+// else can come of the call.
+bool PageEvents::IsPending() const {
+  uffdio_writeprotect none{};
+  none.range = {.start = 1, .len = 1};
+  return ioctl(file_.get(), UFFDIO_WRITEPROTECT, &none) != 0 && errno == EAGAIN;
+}
+
 void PageEvents::Read() {
   std::array<pollfd, 2> files{{{.fd = file_.get(), .events = POLLIN, .revents = 0},
                                {.fd = stop_.fd(), .events = POLLIN, .revents = 0}}};
   while (true) {
     if (poll(files.data(), files.size(), -1) < 0 && errno != EINTR) return;
     if (files[1].revents != 0) return;
-    while (ReadOne()) {
-    }
+    ReadAll();
+  }
+}
+
+void PageEvents::ReadAll() {
+  while (ReadOne()) {
   }
 }
 
@@ -178,29 +191,27 @@ bool PageEvents::ReadOne() {
     first = message.arg.remap.from;
     end = message.arg.remap.from + message.arg.remap.len;
   }
-  if (end > first) Put(first, end);
+  if (end > first && !ring_.Push({first, end - 1})) has_overflown_.store(true);
   for (MemoryListener* const listener : listeners) {
     if (listener == nullptr) continue;
     if (end > first) listener->OnGivenUp(first, end - 1);
     listener->OnRead();
   }
-  reading_.fetch_add(1, std::memory_order_seq_cst);
+  reading_.fetch_sub(1, std::memory_order_seq_cst);
   return is_read;
 }
 
-// The reader loads the listeners after it has made reading_ odd, and the caller has changed them
-// before it looks: either the reader has seen the change, or the caller sees that it reads.
-void PageEvents::WaitForReader() const {
-  const uint64_t before = reading_.load(std::memory_order_seq_cst);
-  if (before % 2 == 0) return;
-  while (reading_.load(std::memory_order_seq_cst) == before) sched_yield();
+// A reader loads the listeners after it has counted itself, and the caller has changed them before
+// it looks: either the reader has seen the change, or the caller sees that it reads.
+void PageEvents::WaitForReaders() const {
+  while (reading_.load(std::memory_order_seq_cst) != 0) sched_yield();
 }
 
 bool PageEvents::Add(MemoryListener& listener) {
   for (std::atomic<MemoryListener*>& place : listeners_) {
     MemoryListener* none = nullptr;
     if (!place.compare_exchange_strong(none, &listener)) continue;
-    WaitForReader();
+    WaitForReaders();
     return true;
   }
   return false;
@@ -211,17 +222,7 @@ void PageEvents::Remove(MemoryListener& listener) {
     MemoryListener* expected = &listener;
     place.compare_exchange_strong(expected, nullptr);
   }
-  WaitForReader();
-}
-
-void PageEvents::Put(uint64_t first, uint64_t end) {
-  const size_t at = end_.load(std::memory_order_relaxed);
-  if (at - taken_.load(std::memory_order_acquire) == kRoom) {
-    has_overflown_.store(true);
-    return;
-  }
-  ring_[at % kRoom] = {first, end - 1};
-  end_.store(at + 1, std::memory_order_release);
+  WaitForReaders();
 }
 
 }  // namespace verbena

@@ -14,6 +14,7 @@
 #include "base/interval_map.h"
 #include "base/mappings.h"
 #include "base/mutex.h"
+#include "base/range_ring.h"
 #include "verbena/memory_events.h"
 
 namespace verbena {
@@ -26,7 +27,8 @@ namespace verbena {
 // that thread holds: of the allocator, or of this adapter. So the reader allocates nothing, takes
 // no lock, takes no signal, and only puts the range into a ring of fixed size. If the ring is full,
 // all pages become doubtful. The reader wakes no thread: the engine checks for events before it
-// touches memory. Listeners, the registration caches, hear of each event, too.
+// touches memory. Listeners, the registration caches, hear of each event, too. A thread that cannot
+// wait until the reader runs reads events itself.
 //
 // See docs/unpinned.md for what it costs the program, and why it is off unless asked for.
 // Thread rule: Watch on any thread, but under no lock that a program thread may wait for; Take on
@@ -50,24 +52,27 @@ class PageEvents final : public MemoryEvents {
   // of scope, or the program itself watches them.
   [[nodiscard]] bool Watch(uint64_t address, uint64_t length) override VERBENA_EXCLUDES(mutex_);
 
-  // Both wait until the reader is not within an event that it began to read before.
+  // A system call, of 0.1 us.
+  [[nodiscard]] bool IsPending() const override;
+  void ReadPending() override { ReadAll(); }
+
+  // Both wait until no thread is within an event that it began to read before.
   [[nodiscard]] bool Add(MemoryListener& listener) override;
   void Remove(MemoryListener& listener) override;
 
   // Cheap enough to be called in every pass.
   [[nodiscard]] bool has_events() const {
-    return end_.load(std::memory_order_acquire) != begin_ ||
-           has_overflown_.load(std::memory_order_relaxed);
+    return ring_.is_ready() || has_overflown_.load(std::memory_order_relaxed);
   }
   // Calls fn(first, last) for each range of bytes that was given up, the oldest first. After an
   // overflow, the first range is the whole address space.
   template <class Fn>
   void Take(Fn fn) {
     if (has_overflown_.exchange(false)) fn(uint64_t{0}, ~uint64_t{0});
-    for (const size_t end = end_.load(std::memory_order_acquire); begin_ != end; ++begin_) {
-      const Interval range = ring_[begin_ % kRoom];
-      taken_.store(begin_ + 1, std::memory_order_release);
-      fn(range.first, range.last);
+    for (size_t left = kRoom; left > 0; --left) {
+      const auto range = ring_.Pop();
+      if (!range) return;
+      fn(range->first, range->last);
     }
   }
 
@@ -78,9 +83,9 @@ class PageEvents final : public MemoryEvents {
 
   PageEvents(FileDescriptor file, Source source, EventFile stop, Scope scope);
   void Read();
+  void ReadAll();
   bool ReadOne();
-  void WaitForReader() const;
-  void Put(uint64_t first, uint64_t end);
+  void WaitForReaders() const;
   void Unwatch(Interval range) const;
 
   const FileDescriptor file_;
@@ -88,15 +93,11 @@ class PageEvents final : public MemoryEvents {
   const EventFile stop_;
   const std::optional<Mappings> mappings_;  // to tell private memory; not of Scope::kAny
 
-  // Single producer, single consumer: the reader thread writes end_, the engine begin_ and taken_.
-  std::array<Interval, kRoom> ring_{};
-  std::atomic<size_t> end_ = 0;
-  std::atomic<size_t> taken_ = 0;
-  size_t begin_ = 0;
+  RangeRing<std::atomic, kRoom> ring_;
   std::atomic<bool> has_overflown_ = false;
 
   Listeners listeners_{};
-  std::atomic<uint64_t> reading_ = 0;  // odd while the reader is at an event
+  std::atomic<uint32_t> reading_ = 0;  // threads that are at an event
 
   Mutex mutex_;
   IntervalMap<bool> watched_ VERBENA_GUARDED_BY(mutex_);  // all that was ever watched

@@ -120,6 +120,7 @@ CacheOptions OptionsOf(const verbena_cache_options& options) {
   }
   made.exclusive = options.exclusive != 0;
   made.use_userfaultfd = options.use_userfaultfd != 0;
+  made.checks_pending_events = options.checks_pending_events != 0;
   made.announces = options.announces != 0;
   return made;
 }
@@ -136,6 +137,7 @@ void verbena_cache_default_options(verbena_cache_options* options) {
   options->bytes_max = defaults.bytes_max;
   options->age_max_ns = static_cast<uint64_t>(defaults.age_max.count());
   options->use_userfaultfd = 1;
+  options->checks_pending_events = 1;
 }
 
 int verbena_cache_create(const verbena_cache_backend* backend, const verbena_cache_options* options,

@@ -14,6 +14,7 @@ Core::Core(std::unique_ptr<RegistrationBackend> backend, const CacheOptions& opt
       tables_(options.entries_max),
       eviction_(options.entries_max) {
   if (MemoryEvents* const events = source_.get()) is_listening_ = events->Add(tables_.gate);
+  checks_events_ = is_listening_ && !follows_mappings_ && options_.checks_pending_events;
 }
 
 Core::~Core() {

@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "base/mutex.h"
 #include "base/time.h"
 #include "cache/entry.h"
 #include "cache/eviction.h"
 #include "cache/hit.h"
 #include "cache/overlaps.h"
+#include "cache/sync.h"
 #include "verbena/memory_events.h"
 #include "verbena/registration_cache.h"
 
@@ -47,18 +47,25 @@ class Core {
   Core& operator=(const Core&) = delete;
   ~Core();
 
-  // Throws std::bad_alloc, and then nothing has changed.
+  // Throws std::bad_alloc for the text of an error.
   [[nodiscard]] ErrorOr<Hit> Acquire(const RegistrationRequest& request) {
-    const auto hit =
-        FindHit(tables_, request, [this](EntryNumber number) { ReleaseIfLast(number); });
-    if (hit) [[likely]] {
+    if (const auto hit = TryHit(request)) [[likely]] {
       return *hit;
     }
     return AcquireSlowly(request);
   }
+  // The two halves of Acquire, for a caller that has no use for an ErrorOr where there is no error.
+  [[nodiscard, gnu::always_inline]] std::optional<Hit> TryHit(const RegistrationRequest& request) {
+    if (IsPending()) [[unlikely]] {
+      return std::nullopt;
+    }
+    return FindHit(tables_, request, [this](EntryNumber number) { ReleaseIfLast(number, false); });
+  }
+  ErrorOr<Hit> AcquireSlowly(const RegistrationRequest& request) VERBENA_EXCLUDES(mutex_);
+
   void Release(Hit hit) {
     tables_.references.Drop(hit.number, hit.shard);
-    ReleaseIfLast(hit.number);
+    ReleaseIfLast(hit.number, true);
   }
   // Of an entry that the caller has a reference to.
   [[nodiscard]] const CachedKeys& KeysOf(EntryNumber number) const {
@@ -83,37 +90,64 @@ class Core {
  private:
   // What a slow acquisition does next.
   struct Plan {
-    enum class Kind : uint8_t { kHit, kChange, kRegister, kAgain, kFull, kTooManyHandles };
+    enum class Kind : uint8_t {
+      kHit,
+      kChange,
+      kRegister,
+      kAgain,
+      kFull,
+      kTooManyHandles,
+      kNoMemory,
+    };
     Kind kind = Kind::kFull;
     Hit hit = {};            // kHit
     EntryNumber number = 0;  // kChange, kRegister
     Access access = {};
-    bool is_merged = false;  // kRegister: more than what was asked for
+    // kRegister.
+    bool is_merged = false;   // more than what was asked for
+    bool is_reported = true;  // see Attempt
   };
-  // What it does not try any more, because the backend has refused it.
+  // What it does not try any more, because the backend has refused it; and whether all that had
+  // changed by its beginning is known.
   struct Attempt {
     bool merges = true;
     bool changes = true;
+    bool is_reported = true;
   };
   // Entries that are kChanging and about to be deregistered, linked by Entry::next.
   class Doomed;
 
-  void ReleaseIfLast(EntryNumber number) {
+  // Before the gate is looked at: see FindHit.
+  [[nodiscard]] bool IsPending() const { return checks_events_ && source_.get()->IsPending(); }
+  // Nothing that was registered before is trusted otherwise.
+  [[nodiscard]] bool IsQuiet() const { return !IsPending() && tables_.gate.is_open(); }
+
+  // `of_handle`: of a handle, or of a reference that a reader has taken back.
+  void ReleaseIfLast(EntryNumber number, bool of_handle) {
     const RegistrationState state = tables_.entries[number].state.load(std::memory_order_seq_cst);
     if (state != RegistrationState::kLive) [[unlikely]] {
-      ReleaseSlowly(number);
+      ReleaseSlowly(number, of_handle);
+    }
+  }
+
+  // What a backend throws is an error as well: the entry is kChanging, and must not stay so.
+  template <class Fn>
+  static ErrorOr<CachedKeys> CallBackend(Fn fn) noexcept {
+    try {
+      return fn();
+    } catch (...) {
+      return tl::unexpected(Error{.code = ErrorCode::kLimit, .text = "no memory"});
     }
   }
 
   // core_acquire.cc
-  ErrorOr<Hit> AcquireSlowly(const RegistrationRequest& request) VERBENA_EXCLUDES(mutex_);
   Plan MakePlan(const RegistrationRequest& request, const Attempt& attempt, Doomed& doomed)
       VERBENA_REQUIRES(mutex_);
   std::optional<EntryNumber> FindLive(const RegistrationRequest& request) VERBENA_REQUIRES(mutex_);
   std::optional<Plan> PlanRevival(const RegistrationRequest& request, const Attempt& attempt)
       VERBENA_REQUIRES(mutex_);
   std::optional<Plan> PlanChange(const RegistrationRequest& request) VERBENA_REQUIRES(mutex_);
-  Plan PlanRegister(const RegistrationRequest& request, bool merges, Doomed& doomed)
+  Plan PlanRegister(const RegistrationRequest& request, const Attempt& attempt, Doomed& doomed)
       VERBENA_REQUIRES(mutex_);
   RegistrationRequest ExtentOf(const RegistrationRequest& request, bool merges)
       VERBENA_REQUIRES(mutex_);
@@ -137,7 +171,7 @@ class Core {
   bool HasExpired(EntryNumber number, Time now) VERBENA_REQUIRES(mutex_);
   void DetachAll(Doomed& doomed) VERBENA_REQUIRES(mutex_);
   void Dispose(Doomed& doomed) VERBENA_EXCLUDES(mutex_);
-  void ReleaseSlowly(EntryNumber number) VERBENA_EXCLUDES(mutex_);
+  void ReleaseSlowly(EntryNumber number, bool of_handle) VERBENA_EXCLUDES(mutex_);
   void Park(EntryNumber number) VERBENA_EXCLUDES(mutex_);
   std::optional<EntryNumber> TakeNumber() VERBENA_REQUIRES(mutex_);
   void GiveNumber(EntryNumber number) VERBENA_REQUIRES(mutex_);
@@ -163,7 +197,9 @@ class Core {
   const EventSource source_;
   const NowFunction now_;
   const bool follows_mappings_;
-  bool is_listening_ = false;  // constant after the constructor
+  // Constant after the constructor.
+  bool is_listening_ = false;
+  bool checks_events_ = false;
 
   HitTables tables_;
 

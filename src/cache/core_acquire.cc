@@ -1,7 +1,6 @@
 // The slow path of an acquisition: plan, register or change, publish.
 
 #include <algorithm>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -35,6 +34,7 @@ ErrorOr<Hit> Core::AcquireSlowly(const RegistrationRequest& request) {
   }
   WaitForReader();
   for (Attempt attempt;;) {
+    attempt.is_reported = !IsPending();
     Doomed doomed;
     const Plan plan = [&] {
       const MutexLock lock(mutex_);
@@ -50,6 +50,8 @@ ErrorOr<Hit> Core::AcquireSlowly(const RegistrationRequest& request) {
         return tl::unexpected(FullError(options_.entries_max));
       case Plan::Kind::kTooManyHandles:
         return tl::unexpected(Error{ErrorCode::kLimit, "too many handles of one registration"});
+      case Plan::Kind::kNoMemory:
+        return tl::unexpected(Error{ErrorCode::kLimit, "no memory"});
       case Plan::Kind::kChange:
         if (auto changed = Change(request, plan)) return changed;
         attempt.changes = false;
@@ -63,12 +65,12 @@ ErrorOr<Hit> Core::AcquireSlowly(const RegistrationRequest& request) {
   }
 }
 
-// Nothing that was registered before is trusted while an event is being read.
+// Nothing that was registered before is trusted while an event is pending, or being read.
 Core::Plan Core::MakePlan(const RegistrationRequest& request, const Attempt& attempt,
                           Doomed& doomed) {
   ApplyEvents(doomed);
   Expire(kExpirePerAcquisition, doomed);
-  const bool is_certain = tables_.gate.is_open();
+  const bool is_certain = attempt.is_reported && tables_.gate.is_open();
   if (is_certain && !is_exclusive(request)) {
     if (const auto found = FindLive(request)) {
       const auto hit = Reference(*found);
@@ -83,7 +85,9 @@ Core::Plan Core::MakePlan(const RegistrationRequest& request, const Attempt& att
   } else if (is_certain && attempt.changes && can_rekey_) {
     if (const auto plan = PlanChange(request)) return *plan;
   }
-  return PlanRegister(request, is_certain && attempt.merges, doomed);
+  return PlanRegister(request,
+                      {.merges = is_certain && attempt.merges, .is_reported = attempt.is_reported},
+                      doomed);
 }
 
 std::optional<EntryNumber> Core::FindLive(const RegistrationRequest& request) {
@@ -168,8 +172,9 @@ RegistrationRequest Core::ExtentOf(const RegistrationRequest& request, bool merg
   return extent;
 }
 
-Core::Plan Core::PlanRegister(const RegistrationRequest& request, bool merges, Doomed& doomed) {
-  const RegistrationRequest extent = ExtentOf(request, merges);
+Core::Plan Core::PlanRegister(const RegistrationRequest& request, const Attempt& attempt,
+                              Doomed& doomed) {
+  const RegistrationRequest extent = ExtentOf(request, attempt.merges);
   const uint64_t length = LengthOf(extent.bytes);
   while (statistics_.bytes + length > options_.bytes_max && Evict(doomed)) {
   }
@@ -180,7 +185,7 @@ Core::Plan Core::PlanRegister(const RegistrationRequest& request, bool merges, D
   }
   if (!WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK { overlaps_.Insert(*number, extent.bytes); })) {
     GiveNumber(*number);
-    throw std::bad_alloc();
+    return {.kind = Plan::Kind::kNoMemory};
   }
   Entry& entry = At(*number);
   entry.bytes = extent.bytes;
@@ -195,7 +200,8 @@ Core::Plan Core::PlanRegister(const RegistrationRequest& request, bool merges, D
   return {.kind = Plan::Kind::kRegister,
           .number = *number,
           .access = extent.access,
-          .is_merged = is_merged};
+          .is_merged = is_merged,
+          .is_reported = attempt.is_reported};
 }
 
 bool Core::Watch(Interval bytes) {
@@ -208,9 +214,9 @@ bool Core::Watch(Interval bytes) {
 ErrorOr<Hit> Core::Register(const RegistrationRequest& request, const Plan& plan) {
   const Interval bytes = At(plan.number).bytes;
   const bool is_watched = !options_.release_immediately && Watch(bytes);
-  const bool is_kept =
-      !options_.release_immediately && (is_watched || follows_mappings_ || options_.announces);
-  auto made = backend_->Register(RangeOf(bytes), plan.access);
+  const bool is_kept = !options_.release_immediately && plan.is_reported &&
+                       (is_watched || follows_mappings_ || options_.announces);
+  auto made = CallBackend([&] { return backend_->Register(RangeOf(bytes), plan.access); });
   if (is_kept) WaitForReader();
   Doomed doomed;
   const auto hit = [&]() -> ErrorOr<Hit> {
@@ -230,7 +236,7 @@ ErrorOr<Hit> Core::Register(const RegistrationRequest& request, const Plan& plan
 }
 
 ErrorOr<Hit> Core::Change(const RegistrationRequest& request, const Plan& plan) {
-  auto changed = backend_->Rekey(At(plan.number).keys, plan.access);
+  auto changed = CallBackend([&] { return backend_->Rekey(At(plan.number).keys, plan.access); });
   Doomed doomed;
   const auto hit = [&]() -> ErrorOr<Hit> {
     const MutexLock lock(mutex_);
@@ -274,6 +280,7 @@ Hit Core::Publish(const RegistrationRequest& request, EntryNumber number, bool i
     }
   }
   const Hit hit = *Reference(number);
+  entry.has_one_handle = is_exclusive(request);
   entry.uses_seen = entry.uses_aged = tables_.references.acquisitions(number);
   entry.used = now_();
   if (!stays) {

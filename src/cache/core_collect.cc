@@ -1,13 +1,11 @@
 // Everything that ends a registration, or takes it out of sight.
 
-#include <sched.h>
-
 #include "cache/core.h"
 
 namespace verbena::cache {
 namespace {
 
-// How often a thread lets the reader of the events go on, before it does without the cache.
+// How often a thread lets others that are at an event go on, before it does without the cache.
 constexpr int kYieldsMax = 100;
 
 }  // namespace
@@ -16,17 +14,19 @@ void Core::ApplyEvents(Doomed& doomed) {
   tables_.gate.Apply([&](Interval bytes) VERBENA_UNDER_CALLERS_LOCK { Invalidate(bytes, doomed); });
 }
 
-// The reader never waits for a lock, so this is short. If it takes long all the same, the caller
+// Reads what is pending, so that this does not take until the reader runs. Another thread that is
+// at an event waits for no lock, so it is soon done. If it takes long all the same, the caller
 // registers what it needs and keeps nothing of it.
 void Core::WaitForReader() {
-  for (int i = 0; i < kYieldsMax && !tables_.gate.is_open(); ++i) {
+  for (int i = 0; i < kYieldsMax && !IsQuiet(); ++i) {
+    if (checks_events_) source_.get()->ReadPending();
     Doomed doomed;
     {
       const MutexLock lock(mutex_);
       ApplyEvents(doomed);
     }
     Dispose(doomed);
-    if (!tables_.gate.is_open()) sched_yield();
+    if (!IsQuiet()) YieldThread();
   }
 }
 
@@ -45,11 +45,12 @@ void Core::Invalidate(Interval bytes, Doomed& doomed) {
 // Of an entry that is not kChanging. What is in use is left to its last release.
 void Core::Detach(EntryNumber number, Doomed& doomed) {
   const Entry& entry = At(number);
+  const bool is_held = StateOf(number) == RegistrationState::kHeld;
   overlaps_.Erase(number, entry.bytes);
   eviction_.Remove(number);
   tables_.hints.Remove({entry.bytes, entry.access}, number);
   SetState(number, RegistrationState::kDetached);
-  if (tables_.references.IsFree(number)) {
+  if (!is_held && tables_.references.IsFree(number)) {
     SetState(number, RegistrationState::kChanging);
     Doom(number, doomed);
   }
@@ -145,14 +146,16 @@ void Core::Dispose(Doomed& doomed) {
   }
 }
 
-void Core::ReleaseSlowly(EntryNumber number) {
+// When a handle with a key of its own is released, no other thread ends the entry: the key has to
+// be refused from the return of the release on, and not when another thread gets to it.
+void Core::ReleaseSlowly(EntryNumber number, bool of_handle) {
   if (tables_.gate.is_child()) return;
   Doomed doomed;
   bool is_parked = false;
   {
     const MutexLock lock(mutex_);
     // Later uses, or a reader that is about to take its reference back, come here, too.
-    if (!tables_.references.IsFree(number)) return;
+    if (At(number).has_one_handle ? !of_handle : !tables_.references.IsFree(number)) return;
     if (StateOf(number) == RegistrationState::kDetached) {
       SetState(number, RegistrationState::kChanging);
       Doom(number, doomed);
@@ -171,7 +174,7 @@ void Core::ReleaseSlowly(EntryNumber number) {
 void Core::Park(EntryNumber number) {
   const Access rest = At(number).access.Without(kExactRights);
   const bool is_local = rest == At(number).access;
-  auto changed = backend_->Rekey(At(number).keys, rest);
+  auto changed = CallBackend([&] { return backend_->Rekey(At(number).keys, rest); });
   const bool has_changed = changed.has_value();
   if (!has_changed && is_local) changed = At(number).keys;
   Doomed doomed;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "base/interval_map.h"
 #include "base/time.h"
+#include "cache/sync.h"
 #include "verbena/access.h"
 #include "verbena/registration_cache.h"
 
@@ -42,7 +42,7 @@ struct RegistrationRequest {
 // A registration. The first cache line is all that a hit reads; `state` and the reference counts
 // say when it may be read, and written: see hit.h.
 struct alignas(64) Entry {
-  std::atomic<RegistrationState> state;
+  Atomic<RegistrationState> state;
   Access access;
   Interval bytes;
   CachedKeys keys;
@@ -50,6 +50,7 @@ struct alignas(64) Entry {
   // Guarded by the core's mutex.
   alignas(64) EntryNumber next;  // in the list of free, or of doomed entries
   bool is_given_up;              // its memory went while it was kChanging
+  bool has_one_handle;           // at a time: only that handle's release ends it, or parks it
   uint64_t uses_seen;            // acquisitions when the eviction last looked at it
   uint64_t uses_aged;            // when it was last looked at for its age...
   Time used;                     // ...and the time when they were found to have grown

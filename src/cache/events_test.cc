@@ -163,6 +163,70 @@ TEST_F(CacheEventsThreads, SharedMemoryIsNotKept) {
   shmdt(attached);
 }
 
+// Holds the reader back before the cache hears of an event, but not the thread of the test.
+class HeldReader final : public MemoryListener {
+ public:
+  void OnReading() override {
+    while (holds && std::this_thread::get_id() != tester_) std::this_thread::yield();
+  }
+  void OnRead() override {}
+  void OnGivenUp(uint64_t /*first*/, uint64_t /*last*/) override {}
+
+  std::atomic<bool> holds = false;
+
+ private:
+  const std::thread::id tester_ = std::this_thread::get_id();
+};
+
+// The addresses are free before the munmap is reported: another thread can map memory there.
+class UnreportedMunmapThreads : public CacheEventsThreads {
+ protected:
+  // The key of the memory that another thread maps while a munmap is under way.
+  Key AcquireNewMemory(const CacheOptions& options, Key& before) {
+    std::string why_not;
+    events_ = PageEvents::Open(PageEvents::Scope::kPrivate, why_not);
+    EXPECT_TRUE(events_->Add(reader_));
+    state_->events = events_.get();
+    cache_ = RegistrationCache::Create(std::make_unique<FakeBackend>(state_), options).value();
+    before = AcquireKept();
+    reader_.holds = true;
+    std::thread unmapper([&] { munmap(memory_, kBytes); });
+    while (!events_->IsPending()) std::this_thread::yield();
+    void* const mapped = mmap(memory_, kBytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    EXPECT_EQ(mapped, memory_) << "the munmap has not returned";
+    const Key key = Acquire();
+    reader_.holds = false;
+    unmapper.join();
+    EXPECT_FALSE(events_->IsPending());
+    return key;
+  }
+  void TearDown() override {
+    CacheEventsThreads::TearDown();
+    if (events_ != nullptr) events_->Remove(reader_);
+  }
+
+  HeldReader reader_;
+  std::unique_ptr<PageEvents> events_;
+};
+
+TEST_F(UnreportedMunmapThreads, MemoryThatAnotherThreadMapsThereIsRegisteredAnew) {
+  Key before;
+  EXPECT_NE(AcquireNewMemory({}, before), before) << "a stale hit";
+}
+
+// A thread that acquires does not wait until the reader gets to run: it reads the event itself.
+TEST_F(UnreportedMunmapThreads, TheThreadThatAcquiresReadsTheEvent) {
+  Key before;
+  const Key after = AcquireNewMemory({}, before);
+  EXPECT_EQ(Acquire(), after) << "not kept";
+}
+
+TEST_F(UnreportedMunmapThreads, WithoutTheCheckThatIsTheProgramsConcern) {
+  Key before;
+  EXPECT_EQ(AcquireNewMemory({.checks_pending_events = false}, before), before);
+}
+
 // Threads that free memory while others acquire, as a program does: the backend allocates and frees
 // meanwhile, and nothing may wait for the reader of the events in vain.
 TEST_F(CacheEventsThreads, NothingWaitsForEver) {

@@ -2,14 +2,14 @@
 
 #include <sys/mman.h>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <optional>
 
 #include "base/interval_map.h"
+#include "base/range_ring.h"
+#include "cache/sync.h"
 #include "verbena/memory_events.h"
 
 namespace verbena::cache {
@@ -30,9 +30,8 @@ class Gate final : public MemoryListener {
     void* const page =
         mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) throw std::bad_alloc();
-    word_ = new (page) std::atomic<uint64_t>(kOpen);
+    word_ = new (page) Atomic<uint64_t>(kOpen);
     wipes_ = madvise(page, kPageBytes, MADV_WIPEONFORK) == 0;
-    for (size_t i = 0; i < kRoom; ++i) cells_[i].turn.store(i, std::memory_order_relaxed);
   }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -48,7 +47,7 @@ class Gate final : public MemoryListener {
   void OnRead() override { word_->fetch_sub(1, std::memory_order_seq_cst); }
   void OnGivenUp(uint64_t first, uint64_t last) override {
     word_->fetch_add(1, std::memory_order_seq_cst);
-    if (Push({first, last})) return;
+    if (ring_.Push({first, last})) return;
     if (has_overflown_.exchange(true)) word_->fetch_sub(1, std::memory_order_seq_cst);
   }
 
@@ -59,7 +58,7 @@ class Gate final : public MemoryListener {
       fn(Interval{0, ~uint64_t{0}});
       word_->fetch_sub(1, std::memory_order_seq_cst);
     }
-    while (const auto range = Pop()) {
+    while (const auto range = ring_.Pop()) {
       fn(*range);
       word_->fetch_sub(1, std::memory_order_seq_cst);
     }
@@ -69,43 +68,10 @@ class Gate final : public MemoryListener {
   static constexpr uint64_t kOpen = uint64_t{1} << 32;
   static constexpr size_t kPageBytes = 4'096;
 
-  // A bounded queue for many writers and one reader: `turn` says whose the cell is. At position p
-  // it is p for the writer of p, p + 1 for the reader of p, and p + kRoom for the next round.
-  struct Cell {
-    std::atomic<size_t> turn;
-    Interval range;
-  };
-
-  bool Push(Interval range) {
-    size_t at = end_.load(std::memory_order_relaxed);
-    while (true) {
-      Cell& cell = cells_[at % kRoom];
-      const size_t turn = cell.turn.load(std::memory_order_acquire);
-      if (turn == at) {
-        if (!end_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) continue;
-        cell.range = range;
-        cell.turn.store(at + 1, std::memory_order_release);
-        return true;
-      }
-      if (turn < at) return false;  // full
-      at = end_.load(std::memory_order_relaxed);
-    }
-  }
-  std::optional<Interval> Pop() {
-    Cell& cell = cells_[begin_ % kRoom];
-    if (cell.turn.load(std::memory_order_acquire) != begin_ + 1) return std::nullopt;
-    const Interval range = cell.range;
-    cell.turn.store(begin_ + kRoom, std::memory_order_release);
-    ++begin_;
-    return range;
-  }
-
-  std::atomic<uint64_t>* word_ = nullptr;
+  Atomic<uint64_t>* word_ = nullptr;
   bool wipes_ = false;
-  std::atomic<bool> has_overflown_ = false;
-  std::array<Cell, kRoom> cells_;
-  std::atomic<size_t> end_ = 0;
-  size_t begin_ = 0;
+  Atomic<bool> has_overflown_ = false;
+  RangeRing<Atomic, kRoom> ring_;
 };
 
 }  // namespace verbena::cache

@@ -32,10 +32,13 @@ struct Hit {
 // Otherwise nothing is counted, but `on_missed` has to be called, which does what a release does: a
 // release that took place meanwhile may have seen this reference, and left the rest to it.
 template <class OnMissed>
-[[nodiscard]] bool TryReference(HitTables& tables, const RegistrationRequest& request, Hit at,
-                                OnMissed on_missed) {
-  if (!tables.references.Add(at.number, at.shard)) return false;
+[[nodiscard, gnu::always_inline]] inline bool TryReference(HitTables& tables,
+                                                           const RegistrationRequest& request,
+                                                           Hit at, OnMissed on_missed) {
   const Entry& entry = tables.entries[at.number];
+  // Otherwise the processor would fetch it only after the addition, which waits for its own line.
+  __builtin_prefetch(&entry);
+  if (!tables.references.Add(at.number, at.shard)) return false;
   const bool is_live = entry.state.load(std::memory_order_seq_cst) == RegistrationState::kLive;
   if (is_live && entry.Serves(request)) [[likely]] {
     return true;
@@ -67,10 +70,13 @@ template <class OnMissed>
 //  3. Memory that was given up. The gate is shut before a thread returns from munmap (the reader of
 //     the events shuts it before it asks for the event that this thread waits for) or from
 //     Announce, and opened after the entries over that memory have left kLive. So a thread that
-//     acquires after that return finds the gate shut, or the entry not live.
+//     acquires after that return finds the gate shut, or the entry not live. Another thread may map
+//     memory at these addresses before that return, when the gate is still open: the caller has
+//     asked MemoryEvents::IsPending before, which is true from before the addresses are free until
+//     the reader, which has shut the gate, has the event.
 template <class OnMissed>
-[[nodiscard]] std::optional<Hit> FindHit(HitTables& tables, const RegistrationRequest& request,
-                                         OnMissed on_missed) {
+[[nodiscard, gnu::always_inline]] inline std::optional<Hit> FindHit(
+    HitTables& tables, const RegistrationRequest& request, OnMissed on_missed) {
   if (!tables.gate.is_open()) [[unlikely]] {
     return std::nullopt;
   }

@@ -6,6 +6,7 @@
 
 #include "base/lazy_array.h"
 #include "cache/entry.h"
+#include "cache/sync.h"
 
 namespace verbena::cache {
 
@@ -31,11 +32,7 @@ class References {
   explicit References(size_t entries) : entries_(entries), words_(entries * kShards) {}
 
   // The calling thread's.
-  [[nodiscard]] static uint32_t ThisShard() {
-    [[gnu::tls_model("initial-exec")]] static thread_local const uint32_t shard =
-        next_shard.fetch_add(1, std::memory_order_relaxed) % kShards;
-    return shard;
-  }
+  [[nodiscard]] static uint32_t ThisShard() { return ThreadNumber() % kShards; }
 
   // False if the shard is full; then nothing is counted.
   [[nodiscard]] bool Add(EntryNumber entry, uint32_t shard) {
@@ -85,10 +82,8 @@ class References {
   static constexpr uint64_t kHandlesMask = (uint64_t{1} << kShift) - 1;
   static constexpr uint64_t kOne = (uint64_t{1} << kShift) + 1;
 
-  static inline std::atomic<uint32_t> next_shard = 0;
-
   // Shard by shard, so that neighbours in a cache line are of one shard.
-  std::atomic<uint64_t>& Word(EntryNumber entry, uint32_t shard) {
+  Atomic<uint64_t>& Word(EntryNumber entry, uint32_t shard) {
     return words_[shard * entries_ + entry];
   }
   [[nodiscard]] uint64_t Load(EntryNumber entry, uint32_t shard) const {
@@ -96,7 +91,7 @@ class References {
   }
 
   const size_t entries_;
-  LazyArray<std::atomic<uint64_t>> words_;
+  LazyArray<Atomic<uint64_t>> words_;
 };
 
 }  // namespace verbena::cache

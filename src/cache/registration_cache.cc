@@ -80,18 +80,30 @@ RegistrationCache::~RegistrationCache() {
   }
 }
 
+// A hit, and nothing else, so that the compiler keeps all of it in registers.
 ErrorOr<CachedRegion> RegistrationCache::Acquire(const void* address, size_t length,
-                                                 Access access) try {
+                                                 Access access) {
+  const auto first = reinterpret_cast<uintptr_t>(address);
+  const uintptr_t last = first + (length - 1);
+  if (core_ != nullptr && length > 0 && last >= first) [[likely]] {
+    if (const auto hit = core_->TryHit({{first, last}, access})) [[likely]] {
+      ErrorOr<CachedRegion> region(tl::in_place);
+      region->Set(core_, core_->KeysOf(hit->number), hit->number, hit->shard);
+      return region;
+    }
+  }
+  return AcquireSlowly(address, length, access);
+}
+
+ErrorOr<CachedRegion> RegistrationCache::AcquireSlowly(const void* address, size_t length,
+                                                       Access access) try {
   if (core_ == nullptr) return tl::unexpected(InvalidError("the cache is empty"));
   const auto bytes = IntervalOf(address, length);
   if (!bytes) return tl::unexpected(InvalidError("no bytes, or beyond the last address"));
-  auto hit = core_->Acquire({*bytes, access});
-  if (!hit) return tl::unexpected(std::move(hit.error()));
-  CachedRegion region;
-  region.core_ = core_;
-  region.keys_ = core_->KeysOf(hit->number);
-  region.number_ = hit->number;
-  region.shard_ = hit->shard;
+  const auto hit = core_->AcquireSlowly({*bytes, access});
+  if (!hit) return tl::unexpected(hit.error());
+  ErrorOr<CachedRegion> region(tl::in_place);
+  region->Set(core_, core_->KeysOf(hit->number), hit->number, hit->shard);
   return region;
 } catch (const std::bad_alloc&) {
   return tl::unexpected(NoMemoryError());

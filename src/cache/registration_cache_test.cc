@@ -132,6 +132,17 @@ TEST_F(RegistrationCacheTest, PeersGetExactlyTheBytesThatWereAskedFor) {
   EXPECT_NE(local.l_key(), region.l_key());
 }
 
+// A merged registration would open local bytes to peers, or end what a peer uses.
+TEST_F(RegistrationCacheTest, LocalRequestsDoNotMergeWithRemoteOnes) {
+  Make({.released_remote_key = ReleasedRemoteKey::kKept});
+  const CachedRegion peer = Acquire(0x10000, 2 * kPage, kPeer);
+  const CachedRegion local = Acquire(0x10000 + kPage, 2 * kPage, kWrite);
+  EXPECT_EQ(state_->Find(local.l_key()).access, kWrite);
+  EXPECT_EQ(state_->Find(local.l_key()).range, (MemoryRange{0x10000 + kPage, 2 * kPage}));
+  EXPECT_EQ(Acquire(0x10000, 2 * kPage, kPeer).r_key(), peer.r_key());
+  EXPECT_EQ(cache_.Query().merges, 0U);
+}
+
 TEST_F(RegistrationCacheTest, AReleasedRemoteKeyIsRefused) {
   Make();
   CachedRegion region = Acquire(0x10010, 20, kPeer);
@@ -365,6 +376,61 @@ TEST_F(RegistrationCacheTest, OptionsAreChecked) {
   EXPECT_EQ(code({.age_max = {}}), ErrorCode::kInvalid);
   EXPECT_EQ(RegistrationCache::Create(nullptr).error().code, ErrorCode::kInvalid);
   EXPECT_EQ(RegistrationCache().Acquire(At(1), 1, kRead).error().code, ErrorCode::kInvalid);
+}
+
+TEST_F(RegistrationCacheTest, ABackendThatRunsOutOfMemoryLeavesNothingBehind) {
+  Make();
+  state_->has_no_memory = true;
+  const auto refused = cache_.Acquire(At(0x10000), 1, kRead);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kLimit);
+  EXPECT_EQ(cache_.Query(), CacheStatistics{});
+  state_->has_no_memory = false;
+  CachedRegion peer = Acquire(0x10000, 1, kPeer);
+  state_->has_no_memory = true;
+  peer.Release();  // it cannot be rekeyed, and must not stay open to a peer
+  EXPECT_EQ(state_->count(), 0U);
+  state_->has_no_memory = false;
+  const CachedRegion read = Acquire(0x10000, 1, kRead);
+  EXPECT_EQ(cache_.Query().entries, 1U);
+}
+
+TEST_F(RegistrationCacheTest, AChangeThatRunsOutOfMemoryLeavesTheEntryAsItWas) {
+  Make();
+  static_cast<void>(Acquire(0x10000, 1, kRead));
+  state_->has_no_memory = true;
+  EXPECT_FALSE(cache_.Acquire(At(0x10000), 1, kWrite));
+  EXPECT_EQ(Acquire(0x10000, 1, kRead).l_key(), cache_.List().at(0).l_key);
+  state_->has_no_memory = false;
+  EXPECT_TRUE(Acquire(0x10000, 1, kWrite));
+  EXPECT_EQ(cache_.Query().entries, 1U);
+}
+
+// A system on which a change is under way, and not reported for as long as one cares to wait.
+class SlowEvents final : public MemoryEvents {
+ public:
+  [[nodiscard]] bool Watch(uint64_t /*address*/, uint64_t /*length*/) override { return true; }
+  [[nodiscard]] bool IsPending() const override { return is_pending; }
+  [[nodiscard]] bool Add(MemoryListener& /*listener*/) override { return true; }
+  void Remove(MemoryListener& /*listener*/) override {}
+
+  bool is_pending = false;
+};
+
+TEST_F(RegistrationCacheTest, WhatMayHaveChangedIsRegisteredAnewAndNotKept) {
+  SlowEvents events;
+  state_->events = &events;
+  state_->follows_mappings = false;
+  Make();
+  const Key before = Acquire(0x10000, 100).l_key();
+  events.is_pending = true;
+  for (int i = 0; i < 3; ++i) EXPECT_NE(Acquire(0x10000, 100).l_key(), before);
+  EXPECT_EQ(state_->count(), 1U) << "not kept";
+  EXPECT_NE(Acquire(0x10000 - kPage, 2 * kPage).l_key(), before);
+  EXPECT_EQ(cache_.Query().merges, 0U) << "with what may be gone";
+  events.is_pending = false;
+  EXPECT_EQ(Acquire(0x10000, 100).l_key(), before);
+  cache_ = {};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "verbena/registration_cache.h"
+#include "verbena/shared_buffer.h"
 
 namespace verbena {
 namespace {
@@ -58,6 +59,17 @@ std::string ToString(const CacheEntry& entry) {
          std::to_string(entry.range.length) + "  lkey " + Hexadecimal(entry.l_key.value()) +
          "  rkey " + Hexadecimal(entry.r_key.value()) + "  " + NameOf(entry.status) + "  " +
          std::to_string(entry.handles) + "  " + NamesOf(entry.access);
+}
+
+std::string ToString(const SharedBufferEntry& entry) {
+  const SharedBuffer& buffer = entry.buffer;
+  return std::to_string(entry.number.value()) + "  " + buffer.name + "  " +
+         std::to_string(entry.owner.pid) + " (user " + std::to_string(entry.owner.uid) + ")  " +
+         std::to_string(buffer.offset) + "+" + std::to_string(buffer.length) + "  " +
+         Hexadecimal(buffer.remote.address) + "  rkey " + Hexadecimal(buffer.remote.key.value()) +
+         "  " + NamesOf(buffer.access) + "  " + std::to_string(entry.users) +
+         (entry.users == 1 ? " user" : " users") +
+         (buffer.contact.empty() ? "" : "  " + buffer.contact);
 }
 
 std::string ToString(const CacheStatistics& statistics) {

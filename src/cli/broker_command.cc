@@ -91,7 +91,7 @@ std::string CheckUser(const std::string& text) {
 host::BrokerOptions ToOptions(const BrokerChoices& choices) {
   host::BrokerOptions options;
   options.socket = choices.socket;
-  options.arbiter.budget = ParseByteCount(choices.budget).value();
+  if (!choices.budget.empty()) options.arbiter.budget = ParseByteCount(choices.budget).value();
   options.arbiter.idle_quiesce =
       choices.idle_quiesce == 0 ? Duration::Max()
                                 : Milliseconds(static_cast<int64_t>(choices.idle_quiesce * 1'000));
@@ -114,12 +114,16 @@ void AllowManyFiles() {
 }
 
 Outcome Serve(const BrokerChoices& choices) {
-  if (choices.budget.empty()) return Misuse("--budget is required; verbena broker --help");
   AllowManyFiles();
   const auto broker = host::Broker::Open(ToOptions(choices));
   if (!broker) return tl::unexpected(broker.error());
-  std::cerr << "verbena: the broker divides " << choices.budget << " among guests at "
-            << choices.socket << '\n';
+  if (choices.budget.empty()) {
+    std::cerr << "verbena: the broker lists shared buffers at " << choices.socket
+              << "; without --budget there are no guests\n";
+  } else {
+    std::cerr << "verbena: the broker divides " << choices.budget << " among guests at "
+              << choices.socket << '\n';
+  }
   while (!Interrupted()) (*broker)->Step(Milliseconds(200));
   return {};
 }
@@ -190,7 +194,8 @@ void AddOperation(Command broker, host::OperateMessage::Kind kind,
 
 constexpr const char* kExamples =
     "Guests are programs under verbena run --guest NAME, or on the C++ API with Options::guest.\n"
-    "SIGTERM ends the broker; guests keep what they have, and find the next one.\n\n"
+    "SIGTERM ends the broker; guests keep what they have, and find the next one.\n"
+    "verbena cache --shared lists the registered buffers that programs share.\n\n"
     "Examples:\n"
     "  verbena broker --budget 256M\n"
     "  verbena broker --budget 4G --limit web:min=64M,weight=300 --limit batch:max=1G\n"
@@ -206,7 +211,8 @@ void AddBrokerCommand(Command root, Outcome& outcome) {
       "broker", "divide memory among guests: programs whose registered memory may be swapped out");
   command
       .AddOption("--budget", choices->budget,
-                 "memory that all guests have together, 256M or 4G for example")
+                 "memory that all guests have together, 256M or 4G for example; without it there "
+                 "are no guests")
       .Check("SIZE", CheckBudget);
   AddSocket(command, *choices);
   command
@@ -216,8 +222,8 @@ void AddBrokerCommand(Command root, Outcome& outcome) {
       .Check("NAME:min=SIZE,max=SIZE,weight=N", CheckLimit);
   command
       .AddList("--allow-user", choices->users,
-               "a user besides this one, and root, whose programs may be guests; can be given "
-               "several times")
+               "a user besides this one, and root, whose programs may be guests and share buffers; "
+               "can be given several times")
       .Check("USER", CheckUser);
   command
       .AddOption("--idle-quiesce", choices->idle_quiesce,

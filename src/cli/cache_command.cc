@@ -17,16 +17,27 @@
 #include "base/error.h"
 #include "base/file_descriptor.h"
 #include "cli/commands.h"
+#include "host/broker_path.h"
+#include "verbena/shared_buffers.h"
 
 namespace verbena::cli {
 namespace {
 
 constexpr const char* kPrefix = "verbena-cache-";
 constexpr const char* kExamples =
-    "Each line of the table: number, address, bytes, keys, status, handles, rights.\n\n"
+    "Each line of the table: number, address, bytes, keys, status, handles, rights.\n"
+    "With --shared: number, name, owner, offset and bytes in its file, address, R_Key, rights,\n"
+    "users, contact.\n\n"
     "Examples:\n"
     "  verbena run --cache -- my_program & verbena cache\n"
-    "  verbena cache --pid 4711\n";
+    "  verbena cache --pid 4711\n"
+    "  verbena cache --shared\n";
+
+struct CacheChoices {
+  uint32_t pid = 0;
+  bool is_shared = false;
+  std::string socket = host::DefaultBrokerSocket();
+};
 
 // The programs of this machine, as far as this network namespace shows them, that run with --cache.
 std::vector<uint32_t> FindPrograms() {
@@ -81,15 +92,31 @@ Outcome Show(uint32_t pid) {
   return {};
 }
 
+Outcome ShowShared(const std::string& socket) {
+  const auto buffers = SharedBuffers::Open(socket);
+  if (!buffers) return tl::unexpected(Failure(buffers.error()));
+  const auto list = buffers->List();
+  if (!list) return tl::unexpected(Failure(list.error()));
+  if (list->empty()) std::puts("no process shares a buffer");
+  for (const SharedBufferEntry& entry : *list) std::puts(ToString(entry).c_str());
+  return {};
+}
+
 }  // namespace
 
 void AddCacheCommand(Command root, Outcome& outcome) {
-  const auto pid = std::make_shared<uint32_t>(0);
+  const auto choices = std::make_shared<CacheChoices>();
   Command command =
       root.AddCommand("cache", "show the registration caches of programs that run with --cache");
-  command.AddOption("--pid", *pid, "only the program with this process ID");
+  command.AddOption("--pid", choices->pid, "only the program with this process ID");
+  command.AddFlag("--shared", choices->is_shared,
+                  "the registered buffers that programs share through the broker");
+  command.AddOption("--socket", choices->socket, "the socket of the broker, with --shared")
+      .ShowDefault();
   command.SetExamples(kExamples);
-  command.SetWork([pid, &outcome] { outcome = Show(*pid); });
+  command.SetWork([choices, &outcome] {
+    outcome = choices->is_shared ? ShowShared(choices->socket) : Show(choices->pid);
+  });
 }
 
 }  // namespace verbena::cli

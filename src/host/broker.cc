@@ -56,6 +56,7 @@ Broker::Broker(const BrokerOptions& options, FileDescriptor listener, FileDescri
       listener_(std::move(listener)),
       poll_(std::move(poll)),
       arbiter_(options.arbiter),
+      buffers_(options.buffers),
       now_(Now()) {}
 
 Broker::~Broker() {
@@ -109,6 +110,7 @@ void Broker::Step(Duration patience) {
   }
   if (now_ >= measure_at_) MeasureDebtors();
   CarryOut();
+  SendBuffers();
 }
 
 void Broker::Serve(Source source, uint64_t id, uint32_t events) {
@@ -118,6 +120,8 @@ void Broker::Serve(Source source, uint64_t id, uint32_t events) {
     case Source::kProcess:
       if (guests_.contains(GuestId(id))) EndGuest(GuestId(id));
       return;
+    case Source::kBufferProcess:
+      return EndConnection(id);
     case Source::kConnection:
       const auto found = connections_.find(id);
       if (found == connections_.end()) return;
@@ -165,6 +169,7 @@ void Broker::EndConnection(ConnectionId id) {
   if (found == connections_.end()) return;
   const std::optional<GuestId> guest = found->second.guest;
   connections_.erase(found);
+  buffers_.OnGone(id);
   if (!guest || !guests_.contains(*guest)) return;
   Guest& left = guests_.at(*guest);
   left.connection = 0;
@@ -197,7 +202,7 @@ void Broker::MeasureDebtors() {
   }
   std::vector<ConnectionId> silent;
   for (auto& [id, connection] : connections_) {
-    const bool is_known = connection.guest || connection.is_operator;
+    const bool is_known = connection.guest || connection.is_operator || buffers_.has_client(id);
     if (!is_known && now_ - connection.since() > options_.hello_time) silent.push_back(id);
     WatchConnection(id, connection);
   }

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "host/arbiter.h"
 #include "host/broker_connection.h"
+#include "host/buffer_service.h"
 #include "host/memory_files.h"
 
 namespace verbena::host {
@@ -33,6 +34,7 @@ struct BrokerOptions {
   // How long a connection may be silent before it says what it is.
   Duration hello_time = Seconds(5);
   ConnectionOptions connection = {};
+  BufferOptions buffers = {};
 };
 
 // The hypervisor as a process: guests attach over a Unix socket, and the broker carries out what
@@ -58,6 +60,7 @@ class Broker {
   void Step(Duration patience);
 
   [[nodiscard]] const Arbiter& arbiter() const { return arbiter_; }
+  [[nodiscard]] const BufferDirectory& buffers() const { return buffers_.directory(); }
   [[nodiscard]] size_t connection_count() const { return connections_.size(); }
 
  private:
@@ -76,7 +79,7 @@ class Broker {
     uint64_t punched = 0;
   };
   // What can be heard from, as epoll returns it.
-  enum class Source : uint8_t { kListener, kConnection, kProcess };
+  enum class Source : uint8_t { kListener, kConnection, kProcess, kBufferProcess };
 
   Broker(const BrokerOptions& options, FileDescriptor listener, FileDescriptor poll);
 
@@ -96,6 +99,8 @@ class Broker {
   [[nodiscard]] bool HandleMemory(GuestId id, Guest& guest, const MemoryMessage& memory,
                                   FileDescriptor file);
   void HandleRegion(GuestId id, const RegionEventMessage& event);
+  [[nodiscard]] bool AttachBuffers(ConnectionId id, const BufferHelloMessage& hello);
+  void SendBuffers();
   [[nodiscard]] bool SendStatus(BrokerConnection& connection);
   [[nodiscard]] bool Operate(BrokerConnection& connection, const OperateMessage& operate);
   [[nodiscard]] bool Refuse(BrokerConnection& connection, const std::string& why) const;
@@ -119,6 +124,7 @@ class Broker {
   Arbiter arbiter_;
   std::map<ConnectionId, BrokerConnection> connections_;
   std::map<GuestId, Guest> guests_;
+  BufferService buffers_;
   ConnectionId last_connection_ = 0;
   Time now_;
   Time measure_at_;

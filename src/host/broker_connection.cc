@@ -13,15 +13,18 @@ BrokerConnection::BrokerConnection(BrokerChannel channel, const ConnectionOption
       allowance_(options.burst_max),
       refilled_(now) {}
 
-bool BrokerConnection::Send(const BrokerMessage& message) {
+bool BrokerConnection::Send(const BrokerMessage& message,
+                            std::shared_ptr<const FileDescriptor> file) {
   if (unsent_.size() >= options_.unsent_max) return false;
-  unsent_.push_back(message);
+  unsent_.push_back({message, std::move(file)});
   return Flush();
 }
 
 bool BrokerConnection::Flush() {
   while (!unsent_.empty()) {
-    switch (channel_.Send(unsent_.front())) {
+    const Unsent& next = unsent_.front();
+    const int file = next.file != nullptr ? next.file->get() : FileDescriptor::kNone;
+    switch (channel_.Send(next.message, file)) {
       case BrokerChannel::Status::kDone:
         unsent_.pop_front();
         break;

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 
+#include "base/file_descriptor.h"
 #include "base/time.h"
 #include "host/channel.h"
 #include "host/ids.h"
@@ -34,10 +36,14 @@ class BrokerConnection {
   // The guest at the other end, once it has said hello.
   std::optional<GuestId> guest = {};
   bool is_operator = false;
-  uint32_t watched_events = 0;  // of epoll
+  // A process that shares buffers (buffer_service.h): it ends with its connection, and with its
+  // process, in whose children the socket may be open.
+  FileDescriptor buffer_process = {};  // a pidfd
+  uint32_t watched_events = 0;         // of epoll
 
-  // False if the other end is gone, or reads nothing.
-  [[nodiscard]] bool Send(const BrokerMessage& message);
+  // False if the other end is gone, or reads nothing. `file` goes along.
+  [[nodiscard]] bool Send(const BrokerMessage& message,
+                          std::shared_ptr<const FileDescriptor> file = nullptr);
   // Sends what waits; false as above.
   [[nodiscard]] bool Flush();
   [[nodiscard]] bool has_unsent() const { return !unsent_.empty(); }
@@ -49,12 +55,17 @@ class BrokerConnection {
   [[nodiscard]] bool is_throttled(Time now);
 
  private:
+  struct Unsent {
+    BrokerMessage message;
+    std::shared_ptr<const FileDescriptor> file;
+  };
+
   void Refill(Time now);
 
   BrokerChannel channel_;
   const ConnectionOptions options_;
   const Time since_;
-  std::deque<BrokerMessage> unsent_;
+  std::deque<Unsent> unsent_;
   double allowance_;
   Time refilled_;
 };

@@ -32,8 +32,12 @@ bool Broker::Handle(ConnectionId id, BrokerChannel::Received received) {
   if (connection.guest) {
     return HandleGuest(*connection.guest, guests_.at(*connection.guest), std::move(received));
   }
+  if (buffers_.has_client(id)) return buffers_.Handle(id, std::move(received));
   if (const auto* const hello = std::get_if<HelloMessage>(&received.message)) {
     return Attach(id, *hello);
+  }
+  if (const auto* const hello = std::get_if<BufferHelloMessage>(&received.message)) {
+    return AttachBuffers(id, *hello);
   }
   if (!IsAllowed(connection, true)) {
     return Refuse(connection, "only the broker's user, and root, may operate it");
@@ -72,6 +76,9 @@ bool Broker::Attach(ConnectionId id, const HelloMessage& hello) {
   if (!IsGuestName(hello.name)) return Refuse(connection, "this is no name of a guest");
   if (!IsAllowed(connection, false)) {
     return Refuse(connection, "the user of the guest is not allowed (--allow-user)");
+  }
+  if (options_.arbiter.budget == 0) {
+    return Refuse(connection, "the broker has no memory for guests (verbena broker --budget)");
   }
   const auto limits = LimitsOf(hello);
   if (!limits) return Refuse(connection, limits.error().text);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "host/arbiter_options.h"
+#include "host/buffer_messages.h"
 #include "host/guest_account.h"
 #include "host/ids.h"
 
@@ -248,6 +249,10 @@ using BrokerMessage =
     std::variant<HelloMessage, MemoryMessage, MemoryEndedMessage, RegionMessage, RegionEventMessage,
                  UseMessage, ObeyedMessage, GoodbyeMessage, WelcomeMessage, RefusedMessage,
                  GrantMessage, RegionRequestMessage, PunchedMessage, StatusRequestMessage,
-                 StatusRowMessage, StatusEndMessage, OperateMessage, OperatedMessage>;
+                 StatusRowMessage, StatusEndMessage, OperateMessage, OperatedMessage,
+                 BufferHelloMessage, BufferPublishMessage, BufferWithdrawMessage, BufferFindMessage,
+                 BufferReleaseMessage, BufferListMessage, BufferWelcomeMessage,
+                 BufferPublishedMessage, BufferFoundMessage, BufferFailedMessage,
+                 BufferEndedMessage, BufferRowMessage, BufferRowsMessage>;
 
 }  // namespace verbena::host

@@ -37,6 +37,8 @@ class Writer {
   void Put(StrongId<Tag, T> id) {
     Put(id.value());
   }
+  void Put(Key key) { Put(key.value()); }
+  void Put(Access access) { Put(access.bits()); }
   void Put(const std::string& text) {
     const std::string_view cut = std::string_view(text).substr(0, kTextMax);
     Put(static_cast<uint8_t>(cut.size()));
@@ -72,7 +74,7 @@ class Reader {
     is_good_ &= number <= 1;
     value = number == 1;
   }
-  // Every enumeration on the socket is a Kind of its message, which names the last one.
+  // Most enumerations on the socket are a Kind of their message, which names the last one.
   template <class E>
   requires std::is_enum_v<E>
   void TakeKind(E& value, E last) {
@@ -84,6 +86,19 @@ class Reader {
   void Take(RegionEventMessage::Kind& kind) { TakeKind(kind, RegionEventMessage::kLastKind); }
   void Take(RegionRequestMessage::Kind& kind) { TakeKind(kind, RegionRequestMessage::kLastKind); }
   void Take(OperateMessage::Kind& kind) { TakeKind(kind, OperateMessage::kLastKind); }
+  void Take(BufferAudience& audience) { TakeKind(audience, BufferAudience::kAllUsers); }
+  void Take(ErrorCode& code) { TakeKind(code, ErrorCode::kOverflow); }
+  void Take(Key& key) {
+    uint32_t value = 0;
+    Take(value);
+    key = Key(value);
+  }
+  void Take(Access& access) {
+    uint8_t bits = 0;
+    Take(bits);
+    access = Access::FromBits(bits);
+    is_good_ &= Access::kAll.Has(access);
+  }
   template <class Tag, class T>
   void Take(StrongId<Tag, T>& id) {
     T value{};

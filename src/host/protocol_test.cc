@@ -5,6 +5,19 @@
 namespace verbena::host {
 namespace {
 
+SharedBufferEntry AnEntry() {
+  return {.number = BufferNumber(1),
+          .buffer = {.name = "frames",
+                     .offset = 2,
+                     .length = 3,
+                     .remote = {4, Key(5)},
+                     .access = Access::kRemoteRead,
+                     .contact = "here",
+                     .audience = BufferAudience::kAllUsers},
+          .owner = {6, 7},
+          .users = 8};
+}
+
 // One of each, with no field of its default value.
 std::vector<BrokerMessage> OneOfEach() {
   return {HelloMessage{.version = 7, .name = "a", .limits = {1, 2, 3}, .held = 4},
@@ -29,7 +42,20 @@ std::vector<BrokerMessage> OneOfEach() {
                          .all_regions = false,
                          .region = RegionNumber(9),
                          .hold = true},
-          OperatedMessage{.done = 1, .error = "none"}};
+          OperatedMessage{.done = 1, .error = "none"},
+          BufferHelloMessage{.version = 2},
+          BufferPublishMessage{.request = 1, .buffer = AnEntry().buffer},
+          BufferWithdrawMessage{BufferNumber(1)},
+          BufferFindMessage{1, "frames", 2, 3, Access::kRemote},
+          BufferReleaseMessage{BufferNumber(1)},
+          BufferListMessage{1, BufferNumber(2)},
+          BufferWelcomeMessage{.version = 2},
+          BufferPublishedMessage{1, BufferNumber(2)},
+          BufferFoundMessage{1, AnEntry()},
+          BufferFailedMessage{1, ErrorCode::kInUse, 2, "why"},
+          BufferEndedMessage{BufferNumber(1)},
+          BufferRowMessage{1, AnEntry()},
+          BufferRowsMessage{1, false}};
 }
 
 TEST(Protocol, EveryMessageComesBack) {
@@ -59,6 +85,12 @@ TEST(Protocol, UnknownNumbersAndKindsAreRefused) {
   bytes = ToPacket(RegionEventMessage{});
   bytes.back() = std::byte{4};
   EXPECT_FALSE(ParsePacket(bytes));
+  bytes = ToPacket(BufferPublishMessage{});
+  bytes.back() = std::byte{2};
+  EXPECT_FALSE(ParsePacket(bytes)) << "no such audience";
+  bytes = ToPacket(BufferFindMessage{});
+  bytes.back() = std::byte{64};
+  EXPECT_FALSE(ParsePacket(bytes)) << "no such right";
   bytes = ToPacket(RegionMessage{});
   bytes.back() = std::byte{2};
   EXPECT_FALSE(ParsePacket(bytes)) << "neither true nor false";

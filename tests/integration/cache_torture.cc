@@ -1,20 +1,23 @@
 // Memory that is changed behind the registration cache, at the same addresses again and again,
-// while threads acquire it and use it. Every page carries the generation of its contents, so that a
-// use of pages that are gone is seen.
+// while threads acquire it and use it. Every page carries a stamp of its contents, so that a use of
+// pages that are gone is seen. Slots are changed in every way there is, under their locks. Other
+// threads map memory, use it and unmap it without any lock, so that each gets the addresses that
+// another one is about to give up.
 //
 //   cache_torture [--seconds N | --long] [--verbena] [--no-userfaultfd]
 //
-// Without --verbena the backend is one with fixed pages: it notes the generations that it finds
-// when it registers, as an adapter notes pages, and a use compares them with those in memory. With
+// Without --verbena the backend is one with fixed pages: it notes the stamps that it finds when it
+// registers, as an adapter notes pages, and a use compares them with those in memory. With
 // --verbena a use is an RDMA read over the adapter.
 
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -50,28 +53,25 @@ constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
 // Memory at one address, whose contents are replaced under its lock.
 class Slot {
  public:
-  // Every fourth is shared memory: of a file, or of System V.
+  // Every fourth is shared memory: of a file, or of System V. The last one is the end of the heap:
+  // what is allocated before it does not move the break any more.
   explicit Slot(size_t index)
-      : kind_(index % 8 == 3   ? Kind::kFile
-              : index % 8 == 7 ? Kind::kShm
-                               : Kind::kPrivate) {
-    // Between pages that stay, so that holes are small.
-    constexpr size_t kAround = 16 * kPage;
-    void* const place = mmap(nullptr, kBytes + 2 * kAround, PROT_NONE, kAnonymous, -1, 0);
-    CHECK(place != MAP_FAILED);
-    memory_ = static_cast<char*>(place) + kAround;
-    Map(kAnonymous, -1);
-    Replace();
+      : kind_(index == kSlots - 1 ? Kind::kHeap
+              : index % 8 == 3    ? Kind::kFile
+              : index % 8 == 7    ? Kind::kShm
+                                  : Kind::kPrivate) {
+    memory_ = kind_ == Kind::kHeap ? Grow() : Reserve();
+    if (kind_ != Kind::kHeap) Replace();
     Stamp();
   }
 
   // Replaces the memory, or its pages, by one of the ways there are.
   void Change(Random& random) {
     const std::lock_guard lock(mutex);
-    // While there is a hole at the address of the slot, no other thread may get it.
-    static std::mutex one_at_a_time;
-    const std::lock_guard hole(one_at_a_time);
-    if (kind_ != Kind::kPrivate) {
+    const std::lock_guard hole(holes);
+    if (kind_ == Kind::kHeap) {
+      MoveBreak();
+    } else if (kind_ != Kind::kPrivate) {
       if (kind_ == Kind::kFile && random.Below(2) == 0) {
         Truncate();
       } else {
@@ -89,9 +89,31 @@ class Slot {
   static constexpr size_t kBytes = kPages * kPage;
 
   std::mutex mutex;  // held while it is used, and while it is changed
+  // While there is a hole at the address of a slot, no other thread may map memory there.
+  static inline std::mutex holes;
 
  private:
-  enum class Kind : uint8_t { kPrivate, kFile, kShm };
+  enum class Kind : uint8_t { kPrivate, kFile, kShm, kHeap };
+
+  // Between pages that stay, so that holes are small.
+  static char* Reserve() {
+    constexpr size_t kAround = 16 * kPage;
+    void* const place = mmap(nullptr, kBytes + 2 * kAround, PROT_NONE, kAnonymous, -1, 0);
+    CHECK(place != MAP_FAILED);
+    return static_cast<char*>(place) + kAround;
+  }
+  static char* Grow() {
+    const auto end = reinterpret_cast<uintptr_t>(sbrk(0));
+    auto* const place = reinterpret_cast<char*>((end + kPage - 1) / kPage * kPage);
+    CHECK(brk(place + kBytes) == 0);
+    return place;
+  }
+  // An allocator that has moved the break further keeps what it has.
+  void MoveBreak() {
+    if (sbrk(0) != memory_ + kBytes) return Map(kAnonymous, -1);
+    CHECK(brk(memory_) == 0);
+    CHECK(brk(memory_ + kBytes) == 0);
+  }
 
   void ChangePrivate(uint64_t way) {
     switch (way) {
@@ -122,6 +144,7 @@ class Slot {
   void Replace() {
     switch (kind_) {
       case Kind::kPrivate:
+      case Kind::kHeap:
         return Map(kAnonymous, -1);
       case Kind::kFile:
         if (file_ >= 0) close(file_);
@@ -157,24 +180,53 @@ class Slot {
   bool is_attached_ = false;
 };
 
-// Notes what it finds. What a real adapter would read is what was there then.
+// Notes the stamp of each page that it finds. What a real adapter would read is what was there
+// then.
 class FixedPages final : public RegistrationBackend {
  public:
+  struct Pages {
+    uint64_t address;
+    std::vector<uint64_t> stamps;
+
+    // Of all these bytes; 0 if they have several.
+    [[nodiscard]] uint64_t StampOf(const char* memory, size_t bytes) const {
+      const size_t first = (reinterpret_cast<uintptr_t>(memory) - address) / kPage;
+      const uint64_t stamp = stamps.at(first);
+      for (size_t i = first; i < first + bytes / kPage; ++i) {
+        if (stamps.at(i) != stamp) return 0;
+      }
+      return stamp;
+    }
+  };
+
   [[nodiscard]] bool follows_mappings() const override { return false; }
+  // Other threads may unmap a part of what is merged: that is refused, as an adapter does.
   [[nodiscard]] ErrorOr<CachedKeys> Register(MemoryRange range, Access /*access*/) override {
-    auto* const generation = new uint64_t;
-    std::memcpy(generation, reinterpret_cast<const void*>(range.address), 8);
-    return CachedKeys{.object = generation, .l_key = Key(1), .r_key = Key(1)};
+    auto pages = std::make_unique<Pages>(Pages{range.address, {}});
+    for (uint64_t at = 0; at < range.length; at += kPage) {
+      uint64_t stamp = 0;
+      iovec to{&stamp, sizeof stamp};
+      iovec from{reinterpret_cast<void*>(range.address + at), sizeof stamp};
+      if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != sizeof stamp) {
+        return tl::unexpected(Error{.code = ErrorCode::kSystem, .os_error = EFAULT});
+      }
+      pages->stamps.push_back(stamp);
+    }
+    return CachedKeys{.object = pages.release(), .l_key = Key(1), .r_key = Key(1)};
   }
-  void Deregister(const CachedKeys& keys) override { delete static_cast<uint64_t*>(keys.object); }
+  void Deregister(const CachedKeys& keys) override { delete static_cast<Pages*>(keys.object); }
 };
 
-// Uses a slot, whose lock is held: what it finds of its generation.
-using Use = std::function<uint64_t(const Slot&)>;
+// Uses memory: the stamp that is found in its pages.
+using Use = std::function<uint64_t(const char* memory, size_t bytes)>;
 
-uint64_t UseFixed(RegistrationCache& cache, const Slot& slot) {
-  const CachedRegion region = cache.Acquire(slot.memory(), Slot::kBytes, Access::kLocal).value();
-  return *static_cast<const uint64_t*>(region.object());
+uint64_t UseFixed(RegistrationCache& cache, const char* memory, size_t bytes) {
+  const auto region = cache.Acquire(memory, bytes, Access::kLocal);
+  if (!region) {
+    std::printf("%s, %d\n", region.error().text.c_str(), region.error().os_error);
+    std::abort();
+  }
+  return static_cast<const FixedPages::Pages*>(region->object())->StampOf(memory, bytes);
 }
 
 struct Arguments {
@@ -189,7 +241,7 @@ class Torture {
     for (size_t i = 0; i < kSlots; ++i) slots_.push_back(std::make_unique<Slot>(i));
   }
 
-  // The number of uses that found pages of another generation.
+  // The number of uses that found other pages.
   uint64_t Run() {
     CacheOptions options;
     options.use_userfaultfd = arguments_.uses_userfaultfd;
@@ -198,18 +250,12 @@ class Torture {
     std::printf("%s\n", arguments_.over_verbena ? "over the adapter" : cache.Notices().c_str());
     std::vector<std::thread> threads;
     for (uint64_t i = 0; i < 2; ++i) {
-      threads.emplace_back([this, i, &cache] {
-#ifndef CACHE_TORTURE_ALONE
-        if (arguments_.over_verbena) {
-          CacheTortureReader reader;
-          return UseSlots(
-              i, [&](const Slot& slot) { return reader.Read(slot.memory(), Slot::kBytes); });
-        }
-#endif
-        UseSlots(i, [&](const Slot& slot) { return UseFixed(cache, slot); });
-      });
+      threads.emplace_back(
+          [this, i, &cache] { WithUse(cache, [&](const Use& use) { UseSlots(i, use); }); });
+      threads.emplace_back(
+          [this, i, &cache] { WithUse(cache, [&](const Use& use) { UseAndUnmap(i, use); }); });
     }
-    while (uses_ < 2) std::this_thread::yield();  // their connections are set up
+    while (uses_ < 4) std::this_thread::yield();  // their connections are set up
     for (uint64_t i = 0; i < 2; ++i) threads.emplace_back([this, i] { Change(i); });
     threads.emplace_back([this] { Allocate(); });
     std::this_thread::sleep_for(arguments_.duration);
@@ -223,6 +269,24 @@ class Torture {
   }
 
  private:
+  // Calls fn with the way in which this thread uses memory.
+  template <class Fn>
+  void WithUse(RegistrationCache& cache, Fn fn) {
+#ifndef CACHE_TORTURE_ALONE
+    if (arguments_.over_verbena) {
+      CacheTortureReader reader;
+      return fn([&](const char* memory, size_t bytes) { return reader.Read(memory, bytes); });
+    }
+#endif
+    fn([&](const char* memory, size_t bytes) { return UseFixed(cache, memory, bytes); });
+  }
+  void Check(uint64_t found, uint64_t stamp) {
+    if (found == stamp) return;
+    if (stale_++ != 0) return;
+    std::printf("found %llu for %llu\n", static_cast<unsigned long long>(found),
+                static_cast<unsigned long long>(stamp));
+  }
+
   void Change(uint64_t seed) {
     for (Random random(seed + 100); !stops_; ++changes_) {
       slots_[random.Below(kSlots)]->Change(random);
@@ -233,11 +297,28 @@ class Torture {
     for (Random random(seed); !stops_; ++uses_) {
       Slot& slot = *slots_[random.Below(kSlots)];
       const std::lock_guard lock(slot.mutex);
-      const uint64_t found = use(slot);
-      if (found == slot.generation()) continue;
-      if (stale_++ == 0)
-        std::printf("found %llu for %llu\n", static_cast<unsigned long long>(found),
-                    static_cast<unsigned long long>(slot.generation()));
+      Check(use(slot.memory(), Slot::kBytes), slot.generation());
+    }
+  }
+  static char* MapAnywhere(size_t bytes) {
+    const std::lock_guard lock(Slot::holes);
+    void* const place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kAnonymous, -1, 0);
+    CHECK(place != MAP_FAILED);
+    return static_cast<char*>(place);
+  }
+  // Memory of this thread alone, at addresses that the kernel chooses: those that another thread
+  // has just unmapped, or is unmapping.
+  void UseAndUnmap(uint64_t seed, const Use& use) {
+    for (Random random(seed + 200); !stops_; ++uses_) {
+      const size_t bytes = (1 + random.Below(4)) * kPage;
+      char* const memory = MapAnywhere(bytes);
+      for (uint64_t times = 1 + random.Below(3); times > 0; --times) {
+        const uint64_t stamp = (uint64_t{1} << 40) + ++last_stamp_;
+        for (size_t at = 0; at < bytes; at += kPage) std::memcpy(memory + at, &stamp, 8);
+        Check(use(memory, bytes), stamp);
+        madvise(memory, bytes, MADV_DONTNEED);
+      }
+      CHECK(munmap(memory, bytes) == 0);
     }
   }
   // A program allocates and frees meanwhile, which maps and unmaps memory, too.
@@ -251,7 +332,7 @@ class Torture {
   const Arguments arguments_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::atomic<bool> stops_ = false;
-  std::atomic<uint64_t> uses_ = 0, changes_ = 0, stale_ = 0;
+  std::atomic<uint64_t> uses_ = 0, changes_ = 0, stale_ = 0, last_stamp_ = 0;
 };
 
 std::optional<Arguments> Parse(int argc, char** argv) {

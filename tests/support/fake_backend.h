@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include <gtest/gtest.h>
 
@@ -30,6 +31,8 @@ class FakeBackend final : public RegistrationBackend {
     uint64_t rekeyed = 0;
     bool can_rekey = true;
     bool follows_mappings = true;
+    bool has_no_memory = false;  // Register and Rekey throw
+    MemoryEvents* events = nullptr;
     uint64_t length_max = ~uint64_t{0};    // longer ranges are refused...
     Access refused = Access::kNone;        // ...and these rights
     void (*on_register)(void*) = nullptr;  // called within a registration
@@ -50,7 +53,10 @@ class FakeBackend final : public RegistrationBackend {
 
   [[nodiscard]] bool follows_mappings() const override { return state_->follows_mappings; }
 
+  [[nodiscard]] MemoryEvents* events() override { return state_->events; }
+
   [[nodiscard]] ErrorOr<CachedKeys> Register(MemoryRange range, Access access) override {
+    if (state_->has_no_memory) throw std::bad_alloc();
     if (state_->on_register != nullptr) state_->on_register(state_->argument);
     const std::lock_guard lock(state_->mutex);
     if (range.length > state_->length_max || access.HasAny(state_->refused)) {
@@ -65,6 +71,7 @@ class FakeBackend final : public RegistrationBackend {
   }
   [[nodiscard]] ErrorOr<CachedKeys> Rekey(const CachedKeys& keys, Access access) override {
     const std::lock_guard lock(state_->mutex);
+    if (state_->has_no_memory) throw std::bad_alloc();
     if (!state_->can_rekey) return tl::unexpected(Error{ErrorCode::kNotSupported});
     if (access.HasAny(state_->refused)) return tl::unexpected(Error{ErrorCode::kSystem, "refused"});
     const auto found = state_->made.find(keys.l_key.value());

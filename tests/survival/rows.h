@@ -24,5 +24,6 @@ struct Row {
 [[nodiscard]] std::vector<Row> ExportRows();
 [[nodiscard]] std::vector<Row> OperationRows();
 [[nodiscard]] std::vector<Row> CmRows();
+[[nodiscard]] std::vector<Row> CacheRows();
 
 }  // namespace verbena::survival

@@ -125,6 +125,7 @@ std::string TestNameOf(const ::testing::TestParamInfo<Row>& info) {
 INSTANTIATE_TEST_SUITE_P(Exports, SurvivalTest, ::testing::ValuesIn(ExportRows()), TestNameOf);
 INSTANTIATE_TEST_SUITE_P(Operations, SurvivalTest, ::testing::ValuesIn(OperationRows()),
                          TestNameOf);
+INSTANTIATE_TEST_SUITE_P(Caches, SurvivalTest, ::testing::ValuesIn(CacheRows()), TestNameOf);
 
 INSTANTIATE_TEST_SUITE_P(ConnectionManager, SurvivalTest, ::testing::ValuesIn(CmRows()),
                          TestNameOf);
