@@ -15,7 +15,7 @@ PUBLIC = "verbena"  # include/verbena: the headers that users include
 VALUES = {
     "access", "advice", "async_event", "cm_event", "completion", "counters", "error", "gid",
     "ip_address", "numbers", "post_error", "qp_state", "serial_number", "strong_id", "work_request",
-    "memory_events",
+    "memory_events", "transport_type",
 }
 
 # What a folder of src/ may include besides itself.
