@@ -63,7 +63,7 @@ class World {
       const bool is_request =
           event->type == CmEventType::kConnectRequest || event->type == CmEventType::kSidrRequest;
       if (!is_request || ends_.size() >= kEndsMax) continue;
-      const auto end = gsi_.Take(event->request, *event, queue_, nullptr);
+      const auto end = gsi_.Take(*event, queue_, nullptr);
       if (end) ends_.push_back(*end);
     }
   }

@@ -15,7 +15,7 @@ PUBLIC = "verbena"  # include/verbena: the headers that users include
 VALUES = {
     "access", "advice", "async_event", "cm_event", "completion", "counters", "error", "gid",
     "ip_address", "numbers", "post_error", "qp_state", "serial_number", "strong_id", "work_request",
-    "memory_events", "shared_buffer",
+    "memory_events", "shared_buffer", "transport_type",
 }
 
 # The layers that a folder of src/ may include besides itself.

@@ -22,6 +22,8 @@ UNTESTED: dict[str, str] = {
     "src/transport/common/receive_slot.cc": "used by RC, UC and UD: ud_qp_test.cc",
     "src/transport/common/packet_origin.cc": "the GRH of a datagram: ud_qp_test.cc",
     "src/adapter/cm/gsi_calls.cc": "the calls of gsi.h: gsi_test.cc",
+    "src/adapter/cm/iwarp_cm_calls.cc": "the calls of iwarp_cm.h: verbs/iwarp_test.cc",
+    "src/adapter/loop/engine_iwarp.cc": "verbs/iwarp_test.cc, between two adapters",
     "src/adapter/control/adapter_cm.cc": "verbs/connection_manager_test.cc makes each call",
     "src/adapter/loop/engine_cm.cc": "verbs/connection_manager_test.cc makes each call",
     "src/adapter/loop/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "verbena/transport_type.h"
+
 namespace verbena {
 
 // The longest scatter/gather list of any work request: a post keeps room for it on the stack.
@@ -111,6 +113,10 @@ struct Options {
   bool remote_through_regions = true;
 
   // --- The port. ---
+
+  // An iWARP device has queue pairs of type RC, which CmId connects and moves to RTS
+  // (docs/iwarp.md).
+  TransportType transport = TransportType::kRoce;
 
   // The UDP ports of endpoints: endpoint 0 has base_port, endpoint n has endpoint_base_port + n.
   // All processes that talk to each other must have the same two. See docs/fabric.md.

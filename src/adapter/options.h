@@ -5,10 +5,12 @@
 #include <functional>
 #include <string>
 
+#include "adapter/iwarp_options.h"
 #include "adapter/port_map.h"
 #include "base/time.h"
 #include "fabric/endpoints.h"
 #include "memory/options.h"
+#include "verbena/transport_type.h"
 #include "wire/roce/types.h"
 
 namespace verbena::adapter {
@@ -124,6 +126,9 @@ struct AdapterOptions {
   Duration residency_scan_period = Milliseconds(100);
 
   // --- The port. ---
+
+  TransportType transport = TransportType::kRoce;
+  IwarpOptions iwarp = {};  // of kIwarp
 
   // The UDP ports of endpoints: endpoint 0 has base_port, endpoint n has endpoint_base_port + n.
   // Peers compute the port from the queue pair number, so all of them must have the same two.

@@ -37,6 +37,7 @@ constexpr const char* kLibrary = "libibverbs.so.1";
 // inherit.
 struct Choices {
   std::string look = {};
+  std::string transport = {};
   std::string trace = {};
   std::string log = {};
   bool stats = false;
@@ -72,6 +73,7 @@ void Set(const char* name, const std::string& value) { setenv(name, value.c_str(
 
 void SetUp(const Choices& choices) {
   if (!choices.look.empty()) Set("VERBENA_LINK_LAYER", choices.look);
+  if (!choices.transport.empty()) Set("VERBENA_TRANSPORT", choices.transport);
   // Absolute, because the program can change its directory before the library opens the file.
   if (!choices.trace.empty()) Set("VERBENA_TRACE", fs::absolute(choices.trace));
   if (!choices.log.empty()) Set("VERBENA_LOG", choices.log);
@@ -165,7 +167,7 @@ constexpr const char* kExamples =
     "Each option but --rsockets sets an environment variable, which can be set instead:\n"
     "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
-    "  VERBENA_WINDOWS_ONLY=1\n"
+    "  VERBENA_WINDOWS_ONLY=1  VERBENA_TRANSPORT=roce|iwarp\n"
     "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_MEMORY_BUDGET_STRICT=1\n"
     "  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_CACHE=1|SIZE  VERBENA_DEVICE_FILES=on|off\n"
     "  VERBENA_GUEST=NAME  VERBENA_GUEST_MIN=SIZE  VERBENA_GUEST_MAX=SIZE\n"
@@ -174,6 +176,8 @@ constexpr const char* kExamples =
     "  verbena run -- ibv_devinfo\n"
     "  verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1\n"
     "  verbena run --link-layer=ib -- ibv_rc_pingpong\n"
+    "  verbena run --transport=iwarp -- rping -s & verbena run --transport=iwarp -- rping -c -a "
+    "127.0.0.1\n"
     "  verbena run -- ucx_info -d\n"
     "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n"
     "  verbena run --rsockets -- iperf3 -s & verbena run --rsockets -- iperf3 -c 127.0.0.1\n"
@@ -300,11 +304,19 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
   };
   const auto state = std::make_shared<State>();
   Command command = root.AddCommand("run", "run an unmodified RDMA program on Verbena");
+  const CommandOption look =
+      command
+          .AddOption(
+              "--link-layer", state->choices.look,
+              "the kind of device that the program sees: roce, addressed by GID, or ib, also "
+              "addressed by LID (roce)")
+          .OneOf({"roce", "ib"});
   command
-      .AddOption("--link-layer", state->choices.look,
-                 "the kind of device that the program sees: roce, addressed by GID, or ib, also "
-                 "addressed by LID (roce)")
-      .OneOf({"roce", "ib"});
+      .AddOption("--transport", state->choices.transport,
+                 "what the device speaks: roce (RoCEv2 over UDP), or iwarp (RDMA over TCP), for "
+                 "programs that connect by librdmacm, as perftest does with -R (roce)")
+      .OneOf({"roce", "iwarp"})
+      .Excludes(look);
   command
       .AddOption("--trace", state->choices.trace,
                  "append all packets to this pcapng file, for Wireshark; %p in the name becomes "

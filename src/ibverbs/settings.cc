@@ -79,6 +79,15 @@ uint64_t CacheBytesOf(std::string_view value, bool has_budget) {
 
 }  // namespace
 
+TransportType TransportFromEnvironment() {
+  const std::string_view value = Variable("VERBENA_TRANSPORT");
+  if (value == "iwarp") return TransportType::kIwarp;
+  if (!value.empty() && value != "roce") {
+    LogOnce("VERBENA_TRANSPORT must be roce or iwarp, not '" + std::string(value) + "'");
+  }
+  return TransportType::kRoce;
+}
+
 Settings Settings::FromEnvironment() {
   WarnOfVariables();  // also to a program that opens no device
   const std::string_view guest = Variable("VERBENA_GUEST");
@@ -86,7 +95,13 @@ Settings Settings::FromEnvironment() {
   const bool has_budget = budget > 0 || !guest.empty();
   const uint64_t cache_bytes = CacheBytesOf(Variable("VERBENA_CACHE"), has_budget);
   const bool pin = PinUnless(has_budget);
-  return {.link_layer = LinkLayerOf(Variable("VERBENA_LINK_LAYER")),
+  const TransportType transport = TransportFromEnvironment();
+  // An RNIC has no LID.
+  const LinkLayer link_layer = transport == TransportType::kIwarp
+                                   ? LinkLayer::kRoce
+                                   : LinkLayerOf(Variable("VERBENA_LINK_LAYER"));
+  return {.link_layer = link_layer,
+          .transport = transport,
           .trace = TraceVariable(),
           .strict = IsOn("VERBENA_STRICT"),
           .pin = pin,
@@ -106,6 +121,7 @@ Settings Settings::FromEnvironment() {
 
 Options Settings::ToOptions() const {
   Options options;
+  options.transport = transport;
   options.strict = strict;
   options.pin = pin;
   options.page_events = page_events;

@@ -16,11 +16,12 @@ enum class LinkLayer : uint8_t {
 // The settings of a user, from environment variables; `verbena run` sets these from its options. A
 // value type.
 struct Settings {
-  LinkLayer link_layer = LinkLayer::kRoce;  // VERBENA_LINK_LAYER=roce|ib
-  std::string trace = {};                   // VERBENA_TRACE=FILE.pcapng; %p is the process
-  bool strict = false;                      // VERBENA_STRICT=1: see Options::strict
-  bool pin = false;                         // VERBENA_PIN=1: see Options::pin
-  bool page_events = false;                 // VERBENA_PAGE_EVENTS=1: see Options::page_events
+  LinkLayer link_layer = LinkLayer::kRoce;         // VERBENA_LINK_LAYER=roce|ib
+  TransportType transport = TransportType::kRoce;  // VERBENA_TRANSPORT=roce|iwarp
+  std::string trace = {};                          // VERBENA_TRACE=FILE.pcapng; %p is the process
+  bool strict = false;                             // VERBENA_STRICT=1: see Options::strict
+  bool pin = false;                                // VERBENA_PIN=1: see Options::pin
+  bool page_events = false;    // VERBENA_PAGE_EVENTS=1: see Options::page_events
   bool windows_only = false;   // VERBENA_WINDOWS_ONLY=1: see Options::remote_through_regions
   uint64_t memory_budget = 0;  // VERBENA_MEMORY_BUDGET=64M: see Options::memory_budget
   bool budget_strict = false;  // VERBENA_MEMORY_BUDGET_STRICT=1: see Options
@@ -36,5 +37,8 @@ struct Settings {
   [[nodiscard]] static Settings FromEnvironment();
   [[nodiscard]] Options ToOptions() const;
 };
+
+// Settings::transport, for what does not depend on a context.
+[[nodiscard]] TransportType TransportFromEnvironment();
 
 }  // namespace verbena::ibverbs

@@ -16,7 +16,8 @@ class SettingsTest : public ::testing::Test {
     for (const char* name :
          {"VERBENA_LINK_LAYER", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT", "VERBENA_PIN",
           "VERBENA_PAGE_EVENTS", "VERBENA_WINDOWS_ONLY", "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP",
-          "VERBENA_MEMORY_BUDGET_STRICT", "VERBENA_LOG", "VERBENA_STAT", "VERBENA_CACHE"}) {
+          "VERBENA_TRANSPORT", "VERBENA_MEMORY_BUDGET_STRICT", "VERBENA_LOG", "VERBENA_STAT",
+          "VERBENA_CACHE"}) {
       unsetenv(name);
     }
   }
@@ -50,6 +51,19 @@ TEST_F(SettingsTest, SettingsComeFromTheEnvironment) {
   EXPECT_TRUE(settings.ToOptions().page_events);
   EXPECT_FALSE(settings.ToOptions().remote_through_regions);
   EXPECT_EQ(settings.ToOptions().trace, "/tmp/x.pcapng");
+}
+
+TEST_F(SettingsTest, AnIwarpDeviceHasNoLid) {
+  setenv("VERBENA_TRANSPORT", "iwarp", 1);
+  setenv("VERBENA_LINK_LAYER", "ib", 1);
+  const Settings settings = Settings::FromEnvironment();
+  EXPECT_EQ(settings.ToOptions().transport, TransportType::kIwarp);
+  EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
+}
+
+TEST_F(SettingsTest, AnUnknownTransportIsRoce) {
+  setenv("VERBENA_TRANSPORT", "carrier-pigeon", 1);
+  EXPECT_EQ(Settings::FromEnvironment().ToOptions().transport, TransportType::kRoce);
 }
 
 TEST_F(SettingsTest, ThePercentPOfATraceIsTheProcess) {

@@ -2,6 +2,9 @@
 
 namespace verbena {
 
-std::vector<Device> ListDevices(const Options& limits) { return {Device("verbena0", limits)}; }
+std::vector<Device> ListDevices(const Options& limits) {
+  const bool is_iwarp = limits.transport == TransportType::kIwarp;
+  return {Device(is_iwarp ? "verbena_iw0" : "verbena0", limits)};
+}
 
 }  // namespace verbena

@@ -26,5 +26,14 @@ TEST(DeviceTest, ListsOneDeviceWithTheLimitsOfItsOptions) {
   EXPECT_NE(second.error().text.find("qps_max"), std::string::npos) << second.error().text;
 }
 
+TEST(DeviceTest, OneThatSpeaksIwarpHasAnotherName) {
+  Options limits = VerbsTestOptions();
+  limits.transport = TransportType::kIwarp;
+  const std::vector<Device> devices = ListDevices(limits);
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices[0].name(), "verbena_iw0");
+  EXPECT_EQ(Good(devices[0].Open()).options().transport, TransportType::kIwarp);
+}
+
 }  // namespace
 }  // namespace verbena

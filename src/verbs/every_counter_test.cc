@@ -272,6 +272,7 @@ std::span<const uint64_t> SendDropped(const DeviceCounters& d) {
 constexpr char kDispatcher[] = "adapter/loop/dispatcher_test.cc";
 constexpr char kCmTest[] = "verbs/connection_manager_test.cc";
 constexpr char kGsiTest[] = "adapter/cm/gsi_test.cc";
+constexpr char kIwarpCmTest[] = "adapter/cm/iwarp_cm_test.cc";
 constexpr char kBurst[] = "fabric/transmit_burst_test.cc";
 constexpr char kTransmitter[] = "adapter/loop/transmitter_test.cc";
 constexpr char kTakenOver[] = "adapter/control/takeover_memory_test.cc";
@@ -421,6 +422,9 @@ const Row<D> kDeviceRows[] = {
     {"cm.refused_stale",
      [](const D& d) { return Words(d.cm.refused_stale); },
      {kGsiTest, "GsiTest, ARequestForAConnectedQueuePairIsStale"}},
+    {"cm.handshake_timeouts",
+     [](const D& d) { return Words(d.cm.handshake_timeouts); },
+     {kIwarpCmTest, "IwarpCmTest, APeerThatSendsNothingIsEndedInTime"}},
     {"cm.retransmissions",
      [](const D& d) { return Words(d.cm.retransmissions); },
      {kGsiTest, "GsiTest, APeerThatDoesNotRespondIsUnreachable"}},

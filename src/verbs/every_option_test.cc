@@ -218,6 +218,10 @@ uint64_t PortOfEndpointZero(const Options& options) {
   const Context second = Good(Context::Open(options));
   return uint64_t{second.port()} - second.endpoint();
 }
+uint64_t RefusesDatagrams(const Options& options) {
+  const VerbsNode node("127.0.0.1", options);
+  return IsRefused(QueuePair::Create(node.domain, node.Spec(QpType::kUd)));
+}
 uint64_t OpensTwice(const Options& options) {
   const Context first = Good(Context::Open(options));
   return Context::Open(options) ? 1 : 0;
@@ -341,6 +345,7 @@ const std::vector<Row>& Rows() {
                                 {"adapter/control/key_quarantine_test.cc",
                                  "KeyQuarantine, SlotsAreReusedAfterTheQuarantine"}),
       Changes<&O::remote_through_regions, false>("remote_through_regions", &WriteStatus),
+      Changes<&O::transport, TransportType::kIwarp>("transport", &RefusesDatagrams),
       {"base_port", &PlaceOf<&O::base_port>, [](O& o) { --o.base_port; }, &PortInStrictMode},
       {"endpoint_base_port", &PlaceOf<&O::endpoint_base_port>, [](O& o) { ++o.endpoint_base_port; },
        &PortOfEndpointZero},

@@ -52,6 +52,7 @@ adapter::AdapterOptions ToAdapter(const Options& options) {
   if (options.on_urgent_warning != nullptr) to.on_urgent_warning = options.on_urgent_warning;
   to.memory.key_quarantine = ToAdapter(options.key_quarantine);
   to.memory.remote_through_regions = options.remote_through_regions;
+  to.transport = options.transport;
   to.base_port = options.base_port;
   to.endpoint_base_port = options.endpoint_base_port;
   to.endpoints_max = options.endpoints_max;

@@ -129,23 +129,23 @@ def run_all(bench: Bench, cases: list[CmCase]) -> bool:
     return all(results)
 
 
-def table() -> str:
+def table(cases: list[CmCase]) -> str:
     lines = ["| program | options | what is checked |", "| --- | --- | --- |"]
-    for case in cm_programs.all_cases():
+    for case in cases:
         options = f"`{case.shown}`" if case.shown else ""
         lines.append(f"| `{case.title}` | {options} | {case.checks} |")
     return "\n".join(lines)
 
 
-def check_page(write: bool) -> bool:
-    text = PAGE.read_text(encoding="utf-8")
+def check_page(write: bool, page: Path, cases: list[CmCase]) -> bool:
+    text = page.read_text(encoding="utf-8")
     head, rest = text.split(BEGIN)
     tail = rest.split(END)[1]
-    wanted = f"{head}{BEGIN}\n\n{table()}\n\n{END}{tail}"
+    wanted = f"{head}{BEGIN}\n\n{table(cases)}\n\n{END}{tail}"
     if write:
-        PAGE.write_text(wanted, encoding="utf-8")
+        page.write_text(wanted, encoding="utf-8")
     elif wanted != text:
-        print(f"{PAGE.name} does not list these cases: run this test with --write")
+        print(f"{page.name} does not list these cases: run this test with --write")
         return False
     return True
 
@@ -165,7 +165,7 @@ def main() -> int:
     with Bench(arguments.libraries) as bench:
         good = run_all(bench, cases)
     if good and not arguments.only:
-        good = check_page(arguments.write)
+        good = check_page(arguments.write, PAGE, cm_programs.all_cases())
     return 0 if good else 1
 
 

@@ -76,8 +76,7 @@ class Gsi {
   // --- Calls of the program; see verbena::CmId. ---
 
   [[nodiscard]] ErrorOr<CmEnd*> Create(CmEventQueue& queue, PortSpace space, void* user);
-  [[nodiscard]] ErrorOr<CmEnd*> Take(CmRequestId request, const CmEvent& event, CmEventQueue& queue,
-                                     void* user);
+  [[nodiscard]] ErrorOr<CmEnd*> Take(const CmEvent& event, CmEventQueue& queue, void* user);
   void Destroy(CmEnd& end, Time now);
 
   [[nodiscard]] ErrorOr<void> Bind(CmEnd& end, const CmAddress& address, bool reuse_address,

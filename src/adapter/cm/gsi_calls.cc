@@ -65,8 +65,8 @@ ErrorOr<CmEnd*> Gsi::Create(CmEventQueue& queue, PortSpace space, void* user) {
   return created;
 }
 
-ErrorOr<CmEnd*> Gsi::Take(CmRequestId request, const CmEvent& event, CmEventQueue& queue,
-                          void* user) {
+ErrorOr<CmEnd*> Gsi::Take(const CmEvent& event, CmEventQueue& queue, void* user) {
+  const CmRequestId request = event.request;
   const auto untaken = untaken_.find(request);
   if (untaken == untaken_.end()) {
     return Fail(Error{ErrorCode::kInvalid, "the request was already taken, or its listener is gone",

@@ -133,7 +133,7 @@ TEST_F(GsiTest, AConsumerThatRespondedGetsNoMra) {
   const CmEnd& listener = Listener();
   Arrives(Req(listener, 0x10, 1));
   const CmEvent request = *Event();
-  CmEnd& end = **gsi_.Take(request.request, request, queue_, nullptr);
+  CmEnd& end = **gsi_.Take(request, queue_, nullptr);
   ASSERT_TRUE(gsi_.Accept(end, {}, now_));
   Sent<wire::CmRep>();
   now_ = now_ + Milliseconds(600);
@@ -179,12 +179,12 @@ TEST_F(GsiTest, AnEventOfAnUntakenRequestIsNotLost) {
   const CmEvent request = *Event();
   EXPECT_FALSE(Event());
   int child = 0;
-  ASSERT_TRUE(gsi_.Take(request.request, request, queue_, &child));
+  ASSERT_TRUE(gsi_.Take(request, queue_, &child));
   const auto event = Event();
   ASSERT_TRUE(event);
   EXPECT_EQ(event->type, CmEventType::kRejected);
   EXPECT_EQ(event->user, &child);
-  EXPECT_FALSE(gsi_.Take(request.request, request, queue_, &child));
+  EXPECT_FALSE(gsi_.Take(request, queue_, &child));
 }
 
 TEST_F(GsiTest, RequestsForAFullMailboxAreForwardedLater) {
@@ -270,7 +270,7 @@ TEST_F(GsiTest, ARequestForAListenerThatHasJustEndedWaitsForTheNext) {
   ASSERT_TRUE(gsi_.Listen(first, 4, now_));
   Arrives(Req(first, 0x10, 1));
   const CmEvent request = *Event();
-  ASSERT_TRUE(gsi_.Take(request.request, request, queue_, &user_));
+  ASSERT_TRUE(gsi_.Take(request, queue_, &user_));
   const wire::CmReq second = Req(first, 0x55, 2);
   gsi_.Destroy(first, now_);
   Arrives(second);

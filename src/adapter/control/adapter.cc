@@ -102,7 +102,7 @@ PostResult Posted(const Result<T, PostError>& result) {
 Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_file,
                     EventFile notice_file, EventFile guest_file,
                     std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, Alarm stuck_alarm,
-                    std::unique_ptr<Trace> trace)
+                    std::unique_ptr<Trace> trace, std::optional<fabric::ReadySet> streams)
     : options(with),
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
@@ -132,6 +132,7 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
   pager.set_events(page_events.get());
   const EngineLock lock(engine);
   engine.set_stuck_watch(&stuck_watch);
+  if (streams) engine.StartIwarp(std::move(*streams));
   engine.set_claim_roce_port([this] { return OpenRocePort(options); },
                              [this] { progress_thread.Notice(); });
 }
@@ -160,9 +161,16 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const AdapterOptions& wanted) {
     if (!opened) return Fail(opened.error());
     trace = std::move(*opened);
   }
-  auto parts = std::make_unique<Impl>(
-      options, std::move(*guard), std::move(*wake), std::move(*notice), std::move(*guest_notice),
-      std::move(*fabric), std::move(*alarm), std::move(*stuck_alarm), std::move(trace));
+  std::optional<fabric::ReadySet> streams;
+  if (options.transport == TransportType::kIwarp) {
+    auto opened = fabric::ReadySet::Open();
+    if (!opened) return Fail(opened.error());
+    streams = std::move(*opened);
+  }
+  auto parts =
+      std::make_unique<Impl>(options, std::move(*guard), std::move(*wake), std::move(*notice),
+                             std::move(*guest_notice), std::move(*fabric), std::move(*alarm),
+                             std::move(*stuck_alarm), std::move(trace), std::move(streams));
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
 }
@@ -180,6 +188,7 @@ Adapter::~Adapter() {
   {
     const EngineLock lock(impl_->engine);
     impl_->engine.Pass();
+    impl_->engine.FlushStreams();
   }
   {
     const MutexLock registering(impl_->registering);
@@ -236,13 +245,14 @@ ErrorOr<AdapterReport> Adapter::Query() {
   const MutexLock registering(impl_->registering);
   const BudgetCounters budget = impl_->takeover.counters();
   const EngineLock lock(engine);
-  return AdapterReport{.port = engine.counters(),
-                       .budget = budget,
-                       .cm = engine.gsi.counters(),
-                       .sent = engine.endpoints().transmit_counters(),
-                       .received = engine.endpoints().receive_counters(),
-                       .progress_thread_wake_ups = impl_->progress_thread.wake_ups(),
-                       .events_lost = impl_->events.lost()};
+  return AdapterReport{
+      .port = engine.counters(),
+      .budget = budget,
+      .cm = engine.iwarp != nullptr ? engine.iwarp->counters() : engine.gsi.counters(),
+      .sent = engine.endpoints().transmit_counters(),
+      .received = engine.endpoints().receive_counters(),
+      .progress_thread_wake_ups = impl_->progress_thread.wake_ups(),
+      .events_lost = impl_->events.lost()};
 }
 
 PostResult Adapter::PostSend(QueuePair& qp, const queue::SendWorkRequest& request) {

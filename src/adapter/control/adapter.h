@@ -238,7 +238,8 @@ class Adapter {
 
   void Found();
   template <class Call>
-  auto CallGsi(Call call) -> decltype(call(std::declval<Gsi&>(), Time()));
+  auto CallCm(Call call) -> decltype(call(std::declval<Gsi&>(), Time()));
+  [[nodiscard]] bool is_iwarp() const;
   void Idle(const Cq& cq, Time now);
 
   explicit Adapter(std::unique_ptr<Impl> parts);

@@ -11,23 +11,27 @@
 
 namespace verbena::adapter {
 
-// Makes one call under the engine's lock, with the current time, and sends the resulting datagrams.
-// `call` gets the Gsi and the time.
+bool Adapter::is_iwarp() const { return impl_->options.transport == TransportType::kIwarp; }
+
+// Makes one call under the engine's lock, with the current time, and sends the resulting datagrams
+// or bytes of streams. `call` gets the connection manager of the transport, a Gsi or an IwarpCm,
+// and the time.
 template <class Call>
-auto Adapter::CallGsi(Call call) -> decltype(call(std::declval<Gsi&>(), Time())) {
+auto Adapter::CallCm(Call call) -> decltype(call(std::declval<Gsi&>(), Time())) {
   if (const auto dead = Dead()) return Fail(*dead);
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   engine.ReadClock();
-  auto result = call(engine.gsi, engine.now());
+  auto result =
+      engine.iwarp != nullptr ? call(*engine.iwarp, engine.now()) : call(engine.gsi, engine.now());
   engine.Pass();
   return result;
 }
 
 ErrorOr<CmEnd*> Adapter::CreateCmEnd(CmEventQueue& queue, PortSpace space, void* user) {
   const int before = impl_->engine.mailbox_fd();
-  auto created = CallGsi([&](Gsi& gsi, Time) { return gsi.Create(queue, space, user); });
-  if (created && before < 0) {
+  auto created = CallCm([&](auto& cm, Time) { return cm.Create(queue, space, user); });
+  if (created && before < 0 && !is_iwarp()) {
     {
       const EngineLock lock(impl_->engine);
       impl_->engine.UpdateMailbox();
@@ -39,12 +43,12 @@ ErrorOr<CmEnd*> Adapter::CreateCmEnd(CmEventQueue& queue, PortSpace space, void*
 }
 
 ErrorOr<CmEnd*> Adapter::TakeCmRequest(const CmEvent& event, CmEventQueue& queue, void* user) {
-  return CallGsi([&](Gsi& gsi, Time) { return gsi.Take(event.request, event, queue, user); });
+  return CallCm([&](auto& cm, Time) { return cm.Take(event, queue, user); });
 }
 
 ErrorOr<void> Adapter::Destroy(CmEnd* end) {
-  return CallGsi([&](Gsi& gsi, Time now) -> ErrorOr<void> {
-    gsi.Destroy(*end, now);
+  return CallCm([&](auto& cm, Time now) -> ErrorOr<void> {
+    cm.Destroy(*end, now);
     return {};
   });
 }
@@ -59,13 +63,13 @@ ErrorOr<void> Adapter::Bind(CmEnd& end, const CmAddress& address, bool reuse_add
     return Fail(Error{ErrorCode::kInvalid,
                       ToString(address.ip) + " is not an address of this machine", EADDRNOTAVAIL});
   }
-  return CallGsi(
-      [&](Gsi& gsi, Time) { return gsi.Bind(end, address, reuse_address, own_family_only); });
+  return CallCm(
+      [&](auto& cm, Time) { return cm.Bind(end, address, reuse_address, own_family_only); });
 }
 
 ErrorOr<void> Adapter::Listen(CmEnd& end, uint32_t backlog) {
-  auto listens = CallGsi([&](Gsi& gsi, Time now) { return gsi.Listen(end, backlog, now); });
-  if (!listens) return listens;
+  auto listens = CallCm([&](auto& cm, Time now) { return cm.Listen(end, backlog, now); });
+  if (!listens || is_iwarp()) return listens;
   const EngineLock lock(impl_->engine);
   impl_->engine.EnsureRocePort();
   return listens;
@@ -73,38 +77,38 @@ ErrorOr<void> Adapter::Listen(CmEnd& end, uint32_t backlog) {
 
 ErrorOr<void> Adapter::Connect(CmEnd& end, const IpAddress& from, const CmAddress& to,
                                const ConnectionParameters& parameters) {
-  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Connect(end, from, to, parameters, now); });
+  return CallCm([&](auto& cm, Time now) { return cm.Connect(end, from, to, parameters, now); });
 }
 
 ErrorOr<void> Adapter::Accept(CmEnd& end, const ConnectionParameters& parameters) {
-  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Accept(end, parameters, now); });
+  return CallCm([&](auto& cm, Time now) { return cm.Accept(end, parameters, now); });
 }
 
 ErrorOr<void> Adapter::Reject(CmEnd& end, const CmPrivateData& data, uint16_t reason) {
-  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Reject(end, data, reason, now); });
+  return CallCm([&](auto& cm, Time now) { return cm.Reject(end, data, reason, now); });
 }
 
 ErrorOr<void> Adapter::Establish(CmEnd& end) {
-  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Establish(end, now); });
+  return CallCm([&](auto& cm, Time now) { return cm.Establish(end, now); });
 }
 
 ErrorOr<void> Adapter::NotifyEstablished(CmEnd& end) {
-  return CallGsi([&](Gsi& gsi, Time now) { return gsi.NotifyEstablished(end, now); });
+  return CallCm([&](auto& cm, Time now) { return cm.NotifyEstablished(end, now); });
 }
 
 ErrorOr<void> Adapter::Disconnect(CmEnd& end, const CmPrivateData& data) {
-  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Disconnect(end, data, now); });
+  return CallCm([&](auto& cm, Time now) { return cm.Disconnect(end, data, now); });
 }
 
 ErrorOr<void> Adapter::Migrate(CmEnd& end, CmEventQueue& queue) {
-  return CallGsi([&](Gsi& gsi, Time) -> ErrorOr<void> {
-    gsi.Migrate(end, queue);
+  return CallCm([&](auto& cm, Time) -> ErrorOr<void> {
+    cm.Migrate(end, queue);
     return {};
   });
 }
 
 ErrorOr<CmAddress> Adapter::LocalAddressOf(const CmEnd& end) {
-  return CallGsi([&](Gsi&, Time) -> ErrorOr<CmAddress> { return end.local; });
+  return CallCm([&](auto&, Time) -> ErrorOr<CmAddress> { return end.local; });
 }
 
 ErrorOr<IpAddress> Adapter::SourceFor(const CmAddress& destination) {

@@ -44,7 +44,10 @@ QpContext QpContextOf(const AdapterOptions& options, const transport::AddressHan
   limits.p_key_index_max = transport::PKeyIndex(0);
   limits.max_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
   limits.max_dest_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
-  return {.handles = &handles, .limits = limits, .ports = PortsOf(options)};
+  return {.handles = &handles,
+          .limits = limits,
+          .ports = PortsOf(options),
+          .transport = options.transport};
 }
 
 // The largest payload of a datagram on this path, as far as the system knows it.
@@ -91,6 +94,11 @@ ErrorOr<void> Adapter::CheckSpec(const QpInit& spec) const {
   }
   if (spec.srq != nullptr && spec.srq->tags() != nullptr && spec.type != QpType::kRc) {
     return Fail(InvalidError("tag matching needs a queue pair of type RC"));
+  }
+  const bool has_tags = spec.srq != nullptr && spec.srq->tags() != nullptr;
+  if (impl_->options.transport == TransportType::kIwarp && (spec.type != QpType::kRc || has_tags)) {
+    return Fail(Error{ErrorCode::kNotSupported,
+                      "iWARP has queue pairs of type RC only, without tag matching"});
   }
   if (const auto ok = CheckLimits(spec.send, impl_->options); !ok) return ok;
   return CheckLimits(spec.receive, impl_->options);

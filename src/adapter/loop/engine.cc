@@ -122,6 +122,7 @@ bool Engine::TransmitHalf() {
 }
 
 bool Engine::Receive() {
+  if (iwarp != nullptr) return ReceiveStreams();
   transport::Step step = MakeStep();
   const bool any = endpoints_.Receive(
       [&](const fabric::Fabric& by, std::span<const fabric::ReceivedDatagram> datagrams) {
@@ -205,11 +206,17 @@ bool Engine::RunReady() {
 }
 
 void Engine::RunOne(QueuePair& qp) {
+  if (qp.stream() != nullptr) [[unlikely]] {
+    ResumeStream(qp);
+  }
   transport::Step step = MakeStep();
   const bool has_more = qp.Run(step);
   if (has_more || outbox_.room() == 0) run_queue_.Push(qp);
   StagePackets();
   DrainOutbox();
+  if (qp.stream() != nullptr) [[unlikely]] {
+    counters_.bytes_sent += iwarp->OnRan(qp, now_);
+  }
   timers_.Set(qp, qp.next_time());
 }
 
@@ -326,6 +333,7 @@ void Engine::Transmit() { is_blocked_ = !transmitter_.Flush(); }
 Time Engine::next_time() const {
   Time next = std::min({timers_.next(), gsi.next_time(), next_claim_});
   for (const Cq* const cq : moderated_) next = std::min(next, cq->deadline());
+  if (iwarp != nullptr) next = std::min(next, iwarp->next_time());
   if (has_work()) next = std::min(next, now_ + options_.work_retry);
   return next;
 }

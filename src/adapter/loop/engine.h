@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adapter/cm/gsi.h"
+#include "adapter/cm/iwarp_cm.h"
 #include "adapter/loop/alarm.h"
 #include "adapter/loop/dispatcher.h"
 #include "adapter/loop/endpoint_set.h"
@@ -205,6 +206,12 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   // port ends.
   void EnsureRocePort() VERBENA_REQUIRES(this);
 
+  // Makes the adapter speak iWARP. Called before the first pass.
+  void StartIwarp(fabric::ReadySet files) VERBENA_REQUIRES(this);
+  // Waits, for a second at most, until the system has taken what streams have to send: the last
+  // messages before a program ends.
+  void FlushStreams() VERBENA_REQUIRES(this);
+
   // For StuckWatch, which passes arm. Set before the first pass.
   [[nodiscard]] LockHolder& holder() { return holder_; }
   void set_stuck_watch(StuckWatch* watch) { stuck_watch_ = watch; }
@@ -215,6 +222,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   transport::AddressHandles handles VERBENA_GUARDED_BY(this);
   transport::MulticastGroups groups VERBENA_GUARDED_BY(this);
   Gsi gsi VERBENA_GUARDED_BY(this);
+  std::unique_ptr<IwarpCm> iwarp VERBENA_GUARDED_BY(this);  // nullptr: RoCE
   // Its header says which functions need the lock and which take it.
   odp::Paging paging;
 
@@ -223,6 +231,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   bool ReceiveHalf() VERBENA_REQUIRES(this);
   bool TransmitHalf() VERBENA_REQUIRES(this);
   bool Receive() VERBENA_REQUIRES(this);
+  bool ReceiveStreams() VERBENA_REQUIRES(this);
   bool TakePages() VERBENA_REQUIRES(this);
   bool TimersWait() VERBENA_REQUIRES(this);
   bool RunTimers() VERBENA_REQUIRES(this);
@@ -234,6 +243,8 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   bool MakeRoom(const QueuePair& qp) VERBENA_REQUIRES(this);
   bool DeliverLoopback() VERBENA_REQUIRES(this);
   void RunOne(QueuePair& qp) VERBENA_REQUIRES(this);
+  void Deliver(IwarpStream& stream) VERBENA_REQUIRES(this);
+  void ResumeStream(QueuePair& qp) VERBENA_REQUIRES(this);
   void StagePackets() VERBENA_REQUIRES(this);
   void DrainOutbox() VERBENA_REQUIRES(this);
   bool RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);

@@ -16,6 +16,7 @@ constexpr Duration kClaimAgain = Milliseconds(100);
 
 // True if a timer was due.
 bool Engine::RunGsi() {
+  if (iwarp != nullptr && iwarp->next_time() <= now_) iwarp->OnTime(now_);
   if (next_claim_ <= now_) EnsureRocePort();
   if (gsi.next_time() > now_) return false;
   // Without memory the work waits for the next input or timer.

@@ -18,7 +18,7 @@ ErrorOr<void> Engine::AddEndpoint(std::unique_ptr<fabric::Fabric> fabric) {
   const fabric::EndpointId endpoint = fabric->endpoint();
   if (trace_ != nullptr) fabric->ReportHeaders();
   if (const auto added = endpoints_.Add(std::move(fabric)); !added) return added;
-  sockets_.store(endpoints_.fd(), std::memory_order_relaxed);
+  if (iwarp == nullptr) sockets_.store(endpoints_.fd(), std::memory_order_relaxed);
   qps.AddEndpoint(endpoint);
   return {};
 }
@@ -40,6 +40,7 @@ bool Engine::IsConsistent() const {
                       endpoints_.IsConsistent() && paging.IsConsistent() && gsi.IsConsistent();
   const bool lists = run_queue_.IsConsistent() && timers_.IsConsistent() &&
                      run_queue_.size() <= qps.size() && timers_.size() <= qps.size();
+  if (iwarp != nullptr && !iwarp->IsConsistent()) return false;
   return tables && lists && outbox_.packets().empty() &&
          std::ranges::all_of(moderated_, [](const Cq* cq) {
            return cq->is_moderated && (cq->channel() == nullptr || cq->channel()->IsConsistent());
@@ -59,6 +60,7 @@ void Engine::RemoveQp(QueuePair& qp) {
   transport::Step step = MakeStep();
   qp.Empty(step);
   DrainOutbox();
+  if (iwarp != nullptr) iwarp->Detach(qp, now_);
   // It may be marked in the ready list: drained into the run queue, it is removed with it.
   DrainReady();
   run_queue_.Remove(qp);
@@ -95,6 +97,7 @@ void Engine::ModifyQp(QueuePair& qp, const transport::QpSettings& attributes,
     transport::Step step = MakeStep();
     qp.Empty(step);
     DrainOutbox();
+    if (iwarp != nullptr) iwarp->Detach(qp, now_);
   }
   // Requests that were posted before a flushing send queue is resumed are flushed.
   if (mask.Has(transport::QpAttribute::kState) && attributes.state == QpState::kRts &&

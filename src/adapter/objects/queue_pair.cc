@@ -4,6 +4,7 @@
 #include <array>
 #include <type_traits>
 
+#include "adapter/objects/iwarp_stream.h"
 #include "adapter/objects/peer_check.h"
 #include "base/check.h"
 #include "base/rollback.h"
@@ -42,6 +43,8 @@ void WithMachine(Machine& machine, Fn fn) {
 
 template <class T>
 inline constexpr bool kIsUd = std::is_same_v<std::decay_t<T>, transport::UdQp>;
+template <class T>
+inline constexpr bool kIsIwarp = std::is_same_v<std::decay_t<T>, transport::IwarpQp>;
 
 // IBA 10.9.3: the partition matches if the low 15 bits are equal, and at least one of the two is a
 // full member.
@@ -139,6 +142,17 @@ transport::UdConfig QueuePair::MakeUdConfig() const {
           .registration = spec_.registration};
 }
 
+transport::IwarpConfig QueuePair::MakeIwarpConfig() const {
+  const auto* const machine = std::get_if<transport::IwarpQp>(&machine_);
+  return {.local_qp = number_,
+          .who = who(),
+          .registration = spec_.registration,
+          .max_rd_atomic = attributes_.max_rd_atomic.value(),
+          .max_dest_rd_atomic = attributes_.max_dest_rd_atomic.value(),
+          .remote_rights = attributes_.access,
+          .stream = machine != nullptr ? machine->config().stream : transport::StreamConfig{}};
+}
+
 void QueuePair::MakeReliable() {
   if (spec_.type == QpType::kXrcReceive) {
     machine_.emplace<transport::RcQp>(MakeRcConfig(), send_queue_, *spec_.send_cq,
@@ -152,7 +166,10 @@ void QueuePair::MakeReliable() {
 void QueuePair::MakeMachine() {
   queue::CompletionQueue& send_cq = *spec_.send_cq;
   queue::CompletionQueue& receive_cq = *spec_.receive_cq;
-  if (!is_unreliable()) {
+  if (is_iwarp()) {
+    machine_.emplace<transport::IwarpQp>(MakeIwarpConfig(), send_queue_, Source(), send_cq,
+                                         receive_cq);
+  } else if (!is_unreliable()) {
     MakeReliable();
   } else if (spec_.type == QpType::kUc) {
     machine_.emplace<transport::UcQp>(MakeUcConfig(), send_queue_, Source(), send_cq, receive_cq);
@@ -174,6 +191,10 @@ ErrorOr<void> QueuePair::CheckModify(const QpSettings& attributes, AttributeMask
   }
   if (const auto wrong = transport::CheckTransition(spec_.type, from, to, mask))
     return fail(ToString(*wrong));
+  if (is_iwarp() && to != from && (to == QpState::kRtr || from == QpState::kInit) &&
+      to != QpState::kReset && to != QpState::kErr) {
+    return fail("an iWARP queue pair gets ready to send by the connection manager (CmId)");
+  }
   if (const auto wrong = Validate(attributes, mask, context_.limits)) {
     return fail(ToString(*wrong));
   }
@@ -207,15 +228,19 @@ void QueuePair::Modify(const QpSettings& attributes, AttributeMask mask) {
 void QueuePair::Become(QpState from, QpState to) {
   WithMachine(machine_, [&](auto& machine) {
     if (to == QpState::kErr) return machine.BecomeFailed();
-    if (from == QpState::kInit && to == QpState::kRtr) {
-      if constexpr (kIsUd<decltype(machine)>) {
-        machine.BecomeReadyToReceive();
-      } else {
-        machine.BecomeReadyToReceive(attributes_.rq_psn);
+    if constexpr (!kIsIwarp<decltype(machine)>) {
+      if (from == QpState::kRtr && to == QpState::kRts) {
+        return machine.BecomeReadyToSend(attributes_.sq_psn);
       }
-    } else if (from == QpState::kRtr && to == QpState::kRts) {
-      machine.BecomeReadyToSend(attributes_.sq_psn);
-    } else if (from != QpState::kRts && to == QpState::kRts) {
+      if (from == QpState::kInit && to == QpState::kRtr) {
+        if constexpr (kIsUd<decltype(machine)>) {
+          return machine.BecomeReadyToReceive();
+        } else {
+          return machine.BecomeReadyToReceive(attributes_.rq_psn);
+        }
+      }
+    }
+    if (from != QpState::kRts && to == QpState::kRts) {
       machine.ResumeSends();
     } else if (from == QpState::kRts && to == QpState::kSqd) {
       machine.Drain(attributes_.sqd_notify);
@@ -227,6 +252,36 @@ void QueuePair::Configure() {
   if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) rc->Configure(MakeRcConfig());
   if (auto* const uc = std::get_if<transport::UcQp>(&machine_)) uc->Configure(MakeUcConfig());
   if (auto* const ud = std::get_if<transport::UdQp>(&machine_)) ud->Configure(MakeUdConfig());
+  if (is_iwarp()) iwarp().Configure(MakeIwarpConfig());
+}
+
+void QueuePair::AttachStream(IwarpStream& stream, const transport::MpaAgreement& agreement) {
+  CHECK(stream_ == nullptr);
+  const auto depth = [&](uint16_t agreed, transport::RdAtomicDepth max) {
+    return transport::RdAtomicDepth(static_cast<uint8_t>(std::min<uint16_t>(agreed, max.value())));
+  };
+  attributes_.max_rd_atomic = depth(agreement.ord, context_.limits.max_rd_atomic_max);
+  attributes_.max_dest_rd_atomic = depth(agreement.ird, context_.limits.max_dest_rd_atomic_max);
+  transport::IwarpConfig config = MakeIwarpConfig();
+  config.stream = agreement.stream;
+  iwarp().Configure(config);
+  iwarp().Connect(stream.out());
+  stream_ = &stream;
+  ShowState();
+}
+
+void QueuePair::DetachStream() {
+  stream_ = nullptr;
+  iwarp().Disconnect();
+}
+
+void QueuePair::SendReadyToReceive() {
+  iwarp().SendReadyToReceive(transport::IwarpQp::Rtr::kWrite);
+}
+
+void QueuePair::OnStreamEnd() {
+  iwarp().OnStreamEnd();
+  ShowState();
 }
 
 bool QueuePair::ShowState() {
@@ -265,7 +320,7 @@ void QueuePair::OnPacket(const wire::Packet& packet, const transport::PacketOrig
   WithMachine(machine_, [&](auto& machine) {
     if constexpr (kIsUd<decltype(machine)>) {
       machine.OnPacket(packet, origin, step);
-    } else {
+    } else if constexpr (!kIsIwarp<decltype(machine)>) {
       machine.OnPacket(packet, step);
     }
   });
@@ -298,25 +353,26 @@ void QueuePair::PrefetchReceives(transport::Step& step) {
   }
 }
 
-void QueuePair::PrefetchForReliable(transport::Step& step) {
-  auto& rc = std::get<transport::RcQp>(machine_);
-  const bool had_fault = rc.TakeReceiveFault();
-  if (Srq* const srq = static_cast<Srq*>(rc.shared_receives())) {
+template <class Reliable>
+void QueuePair::PrefetchForReliable(Reliable& machine, transport::Step& step) {
+  const bool had_fault = machine.TakeReceiveFault();
+  if (Srq* const srq = static_cast<Srq*>(machine.shared_receives())) {
     if (had_fault) Prefetcher::BeginRound(*srq);
     if (srq->looks.left > 0) prefetcher_.AtReceives(*srq, step);
   } else {
     if (had_fault) prefetcher_.BeginRound(receive_queue_);
     if (prefetcher_.prefetches_receives()) prefetcher_.AtReceives(receive_queue_, step);
   }
-  if (rc.first_unsent() < send_queue_.end()) {
-    prefetcher_.AtSends(send_queue_, rc.first_unsent(), step);
+  if (machine.first_unsent() < send_queue_.end()) {
+    prefetcher_.AtSends(send_queue_, machine.first_unsent(), step);
   }
 }
 
 bool QueuePair::Run(transport::Step& step) {
   if (is_unreliable()) PrefetchReceives(step);
   const bool has_more = Ask(machine_, false, [&](auto& machine) { return machine.Run(step); });
-  if (std::holds_alternative<transport::RcQp>(machine_)) PrefetchForReliable(step);
+  if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) PrefetchForReliable(*rc, step);
+  if (is_iwarp() && state() != QpState::kReset) PrefetchForReliable(iwarp(), step);
   return ShowState() || has_more;
 }
 
@@ -369,6 +425,11 @@ QpCounters QueuePair::counters() const {
     all.dropped_no_receive = dropped.no_receive;
     all.dropped_pages_absent = dropped.pages_absent;
     all.dropped_refused = dropped.bad_q_key + dropped.bad_length + dropped.too_long;
+  } else if (const auto* const iwarp = std::get_if<transport::IwarpQp>(&machine_)) {
+    const transport::IwarpQp::Counters frames = iwarp->counters();
+    all.packets_sent = frames.frames_sent;
+    all.packets_received = frames.frames_received;
+    all.page_waits = frames.page_waits;
   }
   return all;
 }

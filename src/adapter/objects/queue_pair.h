@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <variant>
 
 #include "adapter/error.h"
@@ -20,14 +21,19 @@
 #include "transport/common/qp_attributes.h"
 #include "transport/common/qp_state.h"
 #include "transport/common/step.h"
+#include "transport/iwarp/iwarp_qp.h"
+#include "transport/iwarp/mpa_handshake.h"
 #include "transport/rc/rc_qp.h"
 #include "transport/uc/uc_qp.h"
 #include "transport/ud/ud_qp.h"
 #include "verbena/counters.h"
 #include "verbena/post_error.h"
+#include "verbena/transport_type.h"
 #include "wire/roce/types.h"
 
 namespace verbena::adapter {
+
+class IwarpStream;
 
 // The attributes of a queue pair that never change.
 struct QpInit {
@@ -49,6 +55,7 @@ struct QpContext {
   transport::AttributeLimits limits = {};
   PortMap ports = {};
   uint32_t port_mtu = 4'096;
+  TransportType transport = TransportType::kRoce;
   Duration page_service_estimate = Milliseconds(1);
 };
 
@@ -134,6 +141,26 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   // if the packet must be sent nevertheless.
   bool TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Step& step);
 
+  // --- iWARP. REQUIRES: the adapter speaks it, and the state is not RESET. ---
+
+  // The stream that it is connected by; nullptr: none. Also of other queue pairs.
+  [[nodiscard]] IwarpStream* stream() const { return stream_; }
+  // INIT -> RTS. `stream` must not go before DetachStream.
+  void AttachStream(IwarpStream& stream, const transport::MpaAgreement& agreement);
+  void DetachStream();
+  void SendReadyToReceive();
+  // See IwarpQp.
+  [[nodiscard]] size_t OnBytes(wire::StreamOffset at, std::span<std::byte> bytes,
+                               transport::Step& step) {
+    return iwarp().OnBytes(at, bytes, step);
+  }
+  void OnStreamEnd();
+  [[nodiscard]] bool is_waiting() const { return iwarp().is_waiting(); }
+  [[nodiscard]] bool wants_room() const { return iwarp().wants_room(); }
+  [[nodiscard]] bool wishes_to_close() const {
+    return iwarp().wish() == transport::StreamWish::kClose;
+  }
+
   [[nodiscard]] QpCounters counters() const;
   // Counted by the engine.
   QpCounters traffic;
@@ -141,7 +168,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   [[nodiscard]] bool IsConsistent() const;
 
  private:
-  using Machine = std::variant<std::monostate, transport::RcQp, transport::UcQp, transport::UdQp>;
+  using Machine = std::variant<std::monostate, transport::RcQp, transport::UcQp, transport::UdQp,
+                               transport::IwarpQp>;
 
   bool is_unreliable() const { return !transport::IsReliable(spec_.type); }
   bool is_extended() const {
@@ -150,7 +178,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   bool has_send_queue() const { return spec_.type != QpType::kXrcReceive; }
   bool has_receive_queue() const { return spec_.srq == nullptr && !is_extended(); }
   void PrefetchReceives(transport::Step& step);
-  void PrefetchForReliable(transport::Step& step);
+  template <class Reliable>
+  void PrefetchForReliable(Reliable& machine, transport::Step& step);
   std::optional<Drop> CheckSender(const wire::Packet& packet,
                                   const transport::PacketOrigin& origin) const;
   QpState seen_state() const { return seen_state_.load(std::memory_order_acquire); }
@@ -165,6 +194,10 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   transport::RcConfig MakeRcConfig() const;
   transport::UcConfig MakeUcConfig() const;
   transport::UdConfig MakeUdConfig() const;
+  transport::IwarpConfig MakeIwarpConfig() const;
+  bool is_iwarp() const { return context_.transport == TransportType::kIwarp; }
+  transport::IwarpQp& iwarp() { return std::get<transport::IwarpQp>(machine_); }
+  const transport::IwarpQp& iwarp() const { return std::get<transport::IwarpQp>(machine_); }
   memory::Accessor who() const { return {spec_.pd, number_}; }
 
   const QpNumber number_;
@@ -176,6 +209,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   std::optional<AddressVector> path_;
   uint16_t peer_port_ = 0;  // of the connected peer: see PeerAddress
   Machine machine_;
+  IwarpStream* stream_ = nullptr;
   Prefetcher prefetcher_;
   std::atomic<QpState> seen_state_ = QpState::kReset;
 };

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "ibverbs/failure.h"
 #include "ibverbs/query/device_tree_source.h"
+#include "ibverbs/settings.h"
 #include "verbena/context.h"
 
 namespace verbena::ibverbs {
@@ -22,15 +24,17 @@ void Fill(char (&field)[kSize], std::string_view text) {
   std::memcpy(field, text.data(), std::min(text.size(), kSize - 1));
 }
 
-IbvDevice MakeDevice() {
+IbvDevice MakeDevice(TransportType transport) {
+  const bool is_iwarp = transport == TransportType::kIwarp;
+  const std::string_view name = is_iwarp ? "verbena_iw0" : "verbena0";
   IbvDevice device{};
-  device.node_type = IBV_NODE_CA;
-  device.transport_type = IBV_TRANSPORT_IB;
-  Fill(device.name, "verbena0");
+  device.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
+  device.transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+  Fill(device.name, name);
   Fill(device.dev_name, "uverbs0");
   // Programs read more about the device below these paths: see device_tree.h.
   Fill(device.dev_path, "/sys/class/infiniband_verbs/uverbs0");
-  Fill(device.ibdev_path, "/sys/class/infiniband/verbena0");
+  Fill(device.ibdev_path, "/sys/class/infiniband/" + std::string(name));
   return device;
 }
 
@@ -60,7 +64,7 @@ uint64_t MakeGuid() {
 }  // namespace
 
 IbvDevice& TheDevice() {
-  static IbvDevice device = MakeDevice();
+  static IbvDevice device = MakeDevice(TransportFromEnvironment());
   return device;
 }
 

@@ -13,8 +13,8 @@ struct IbvDevice : ibv_device {
   std::array<std::byte, 512> zeros{};
 };
 
-// The only device. It is never freed: programs compare its address, and keep it after they have
-// freed the device list.
+// The only device: verbena0, or verbena_iw0 if the process is to speak iWARP. It is never freed:
+// programs compare its address, and keep it after they have freed the device list.
 [[nodiscard]] IbvDevice& TheDevice();
 
 // In network byte order. A hash of host name and first GID, computed once per process, so that

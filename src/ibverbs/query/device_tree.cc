@@ -47,7 +47,7 @@ class Folder {
 };
 
 void AddIdentity(Folder folder, const DeviceFacts& facts) {
-  folder.Add("node_type", "1: CA");
+  folder.Add("node_type", TheDevice().node_type == IBV_NODE_RNIC ? "4: RNIC" : "1: CA");
   folder.Add("node_guid", GuidText(facts.device.node_guid));
   folder.Add("sys_image_guid", GuidText(facts.device.sys_image_guid));
   folder.Add("node_desc", TheDevice().name);

@@ -68,14 +68,22 @@ void FillObjects(ibv_device_attr& out, const Options& limits) {
       Limit(uint64_t{limits.multicast_groups_max} * limits.multicast_members_max);
 }
 
+unsigned CapabilitiesOf(const Options& limits) {
+  constexpr unsigned kOfInfiniband = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC;
+  return limits.transport == TransportType::kIwarp ? kCapabilities & ~kOfInfiniband : kCapabilities;
+}
+
 ibv_device_attr Attributes(const Options& limits) {
   constexpr uint8_t kAckDelay = 15;  // 4.096 us * 2^15: the process may have to wake up
   ibv_device_attr out{};
   FillIdentity(out);
   FillQueues(out, limits);
   FillObjects(out, limits);
-  out.device_cap_flags = kCapabilities;
+  out.device_cap_flags = CapabilitiesOf(limits);
   out.local_ca_ack_delay = kAckDelay;
+  if (limits.transport == TransportType::kIwarp) {
+    out.max_ah = out.max_mcast_grp = out.max_mcast_qp_attach = out.max_total_mcast_qp_attach = 0;
+  }
   return out;
 }
 
@@ -90,13 +98,18 @@ ibv_device_attr_ex ExtendedAttributes(const Options& limits) {
   out.xrc_odp_caps = kOdpRc;
   out.completion_timestamp_mask = UINT64_MAX;
   out.hca_core_clock = kNanosecondsInKhz;
-  out.device_cap_flags_ex = kCapabilities;
+  out.device_cap_flags_ex = CapabilitiesOf(limits);
   out.tm_caps = {.max_rndv_hdr_size = kRendezvousHeaderMax,
                  .max_num_tags = limits.tags_max,
                  .flags = IBV_TM_CAP_RC,
                  .max_ops = limits.queue_depth_max,
                  .max_sge = limits.sges_max};
   out.cq_mod_caps = {.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX};
+  if (limits.transport == TransportType::kIwarp) {
+    out.odp_caps.per_transport_caps = {.rc_odp_caps = kOdpRc, .uc_odp_caps = 0, .ud_odp_caps = 0};
+    out.xrc_odp_caps = 0;
+    out.tm_caps = {};
+  }
   out.phys_port_cnt_ex = 1;
   out.max_dm_size = kDeviceMemoryMax;
   return out;

@@ -16,10 +16,12 @@ namespace {
 
 ibv_gid_entry EntryOf(const Context& context, const GidEntry& entry, size_t index) {
   const bool roce = context.settings.link_layer == LinkLayer::kRoce;
+  // RoCE v2 is not what an RNIC speaks.
+  const bool is_v2 = roce && context.settings.transport == TransportType::kRoce;
   return {.gid = ToVerbs(entry.gid),
           .gid_index = static_cast<uint32_t>(index),
           .port_num = 1,
-          .gid_type = static_cast<uint32_t>(roce ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB),
+          .gid_type = static_cast<uint32_t>(is_v2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB),
           .ndev_ifindex = roce ? entry.interface_index : 0};
 }
 

@@ -108,6 +108,11 @@ struct Id : rdma_cm_id {
 
 [[nodiscard]] inline Id& Cast(rdma_cm_id* id) { return *static_cast<Id*>(id); }
 
+// Whether its queue pair is connected by the connection manager alone. REQUIRES: it has a device.
+[[nodiscard]] inline bool IsIwarp(const Id& id) {
+  return id.verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
 [[nodiscard]] inline bool IsDatagram(const Id& id) { return id.qp_type == IBV_QPT_UD; }
 
 // Makes an id without address and connection. A null `channel` makes it synchronous.

@@ -91,8 +91,8 @@ ErrorOr<void> ModifyTo(const Id& id, ibv_qp& qp, ibv_qp_state state) {
   return Modify(qp, *change);
 }
 
-QpTransition OnlyState(ibv_qp_state state) {
-  QpTransition change{.mask = IBV_QP_STATE};
+QpTransition OnlyState(ibv_qp_state state, int mask = IBV_QP_STATE) {
+  QpTransition change{.mask = mask};
   change.attributes.qp_state = state;
   return change;
 }
@@ -108,6 +108,8 @@ ErrorOr<QpTransition> ChangeTo(const Id& id, ibv_qp_state state) {
     if (state == IBV_QPS_RTR || state == IBV_QPS_RTS) return change;
   } else if (state == IBV_QPS_RTR || state == IBV_QPS_RTS) {
     if (!id.agreement) return Fail(Invalid("the id has no peer yet"));
+    // A program that moves its queue pair itself has nothing to do, as with an RNIC.
+    if (IsIwarp(id)) return OnlyState(state, 0);
     return state == IBV_QPS_RTR ? ToRtr(id) : ToRts(id);
   }
   return Fail(Invalid("the state must be IBV_QPS_INIT, IBV_QPS_RTR or IBV_QPS_RTS"));
@@ -124,6 +126,7 @@ ErrorOr<void> MakeReady(const Id& id, const ReadLimits& limits) {
   if (id.qp == nullptr) return {};
   // To INIT a second time: the access rights of the peer were not known before.
   if (const auto ok = ModifyTo(id, *id.qp, IBV_QPS_INIT); !ok) return ok;
+  if (IsIwarp(id)) return {};
   auto change = ChangeTo(id, IBV_QPS_RTR);
   if (!change) return Fail(change.error());
   change->attributes.max_dest_rd_atomic = limits.responder_resources;

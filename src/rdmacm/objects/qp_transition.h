@@ -28,7 +28,8 @@ struct ReadLimits {
   uint8_t initiator_depth = 0;
 };
 
-// From INIT through RTR to RTS. No effect if the id has no queue pair.
+// From INIT through RTR to RTS. No effect if the id has no queue pair. Over iWARP only the rights
+// of the peer are set: CmId::Accept and Establish move the queue pair.
 [[nodiscard]] ErrorOr<void> MakeReady(const Id& id, const ReadLimits& limits);
 
 // No effect if the id has no queue pair.

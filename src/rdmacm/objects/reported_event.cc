@@ -56,7 +56,7 @@ bool OnRequest(const CmEvent& from, ReportedEvent& event) {
 }
 
 // If the id has a queue pair, the connection is completed here; otherwise the program does so and
-// calls rdma_establish.
+// calls rdma_establish. Over iWARP it is always completed here, as programs expect it of an RNIC.
 void OnResponse(const CmEvent& from, ReportedEvent& event) {
   Id& id = *event.counted;
   const ConnectionParameters& peer = from.peer;
@@ -69,7 +69,7 @@ void OnResponse(const CmEvent& from, ReportedEvent& event) {
   id.agreement->responder_resources = peer.initiator_depth;
   id.agreement->initiator_depth = peer.responder_resources;
   id.agreement->rnr_retry_count = peer.rnr_retry_count;
-  if (id.qp == nullptr) return;
+  if (id.qp == nullptr && !IsIwarp(id)) return;
   auto done = MakeReady(id, {.responder_resources = peer.initiator_depth,
                              .initiator_depth = peer.responder_resources});
   if (done) done = id.handle.Establish();

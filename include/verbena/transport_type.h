@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+
+namespace verbena {
+
+// What a device speaks on the network.
+enum class TransportType : uint8_t {
+  kRoce,   // RoCEv2: all types of queue pairs, over UDP
+  kIwarp,  // MPA, DDP and RDMAP over TCP: queue pairs of type RC, connected by CmId
+};
+
+}  // namespace verbena

@@ -1,0 +1,221 @@
+// Peers that do not behave: each is a plain TCP socket that connects to a listener.
+
+#include "adapter/cm/iwarp_cm.h"
+
+#include <poll.h>
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/adapter_world.h"
+
+namespace verbena::adapter {
+namespace {
+
+using fabric::TcpSocket;
+using fabric::TcpTransfer;
+
+const IpAddress kHere = IpAddress::FromIpv4(127, 0, 0, 1);
+
+AdapterOptions IwarpAdapterOptions(Duration request_timeout) {
+  AdapterOptions options = TestOptions();
+  options.transport = TransportType::kIwarp;
+  options.iwarp.request_timeout = request_timeout;
+  options.iwarp.handshakes_max = 4;
+  options.iwarp.close_timeout = Milliseconds(200);
+  return options;
+}
+
+// The request of an initiator, with private data.
+std::vector<std::byte> Request(size_t private_data = 0) {
+  const std::vector<std::byte> data(private_data);
+  const auto frame = transport::MakeMpaRequest({.ulpdu_max = 1'024}, data);
+  return {frame.bytes().begin(), frame.bytes().end()};
+}
+
+class IwarpCmTest : public testing::Test {
+ protected:
+  explicit IwarpCmTest(Duration request_timeout = Milliseconds(200))
+      : node_("127.0.0.1", uint64_t{1} << 16, IwarpAdapterOptions(request_timeout)) {
+    listener_ = *node_.adapter().CreateCmEnd(queue_, PortSpace::kTcp, nullptr);
+    EXPECT_TRUE(node_.adapter().Bind(*listener_, {.ip = kHere}, false, false));
+    EXPECT_TRUE(node_.adapter().Listen(*listener_, 2));
+    address_ = *node_.adapter().LocalAddressOf(*listener_);
+  }
+  ~IwarpCmTest() override { EXPECT_TRUE(node_.adapter().Destroy(listener_)); }
+
+  TcpSocket Connected() const {
+    TcpSocket peer = std::move(*TcpSocket::Bind({.ip = kHere}));
+    EXPECT_TRUE(peer.Connect(address_));
+    pollfd file{.fd = peer.fd(), .events = POLLOUT, .revents = 0};
+    EXPECT_EQ(poll(&file, 1, 20'000), 1);
+    return peer;
+  }
+  static void Say(const TcpSocket& peer, std::span<const std::byte> bytes) {
+    EXPECT_EQ(peer.Write({bytes, {}}).bytes, bytes.size());
+  }
+  // All that this side has sent until it ended the stream.
+  static std::vector<std::byte> ReadToEnd(const TcpSocket& peer) {
+    std::vector<std::byte> all;
+    for (;;) {
+      pollfd file{.fd = peer.fd(), .events = POLLIN, .revents = 0};
+      if (poll(&file, 1, 20'000) != 1) {
+        ADD_FAILURE() << "the stream does not end";
+        return all;
+      }
+      std::array<std::byte, 600> room;
+      const TcpTransfer read = peer.Read(room);
+      all.insert(all.end(), room.begin(), room.begin() + static_cast<ptrdiff_t>(read.bytes));
+      if (read.end == TcpTransfer::End::kClosed || read.end == TcpTransfer::End::kBroken) {
+        return all;
+      }
+    }
+  }
+  CmUseCounters counters() { return node_.adapter().Query()->cm; }
+  // The next event; it must come in time.
+  std::optional<CmEvent> Next() {
+    pollfd file{.fd = queue_.fd(), .events = POLLIN, .revents = 0};
+    return poll(&file, 1, 20'000) == 1 ? queue_.Wait() : std::nullopt;
+  }
+  // A peer that behaves is served.
+  void ExpectServed() {
+    const TcpSocket peer = Connected();
+    Say(peer, Request());
+    const auto event = Next();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->type, CmEventType::kConnectRequest);
+    CmEnd* const end = *node_.adapter().TakeCmRequest(*event, queue_, nullptr);
+    EXPECT_TRUE(node_.adapter().Reject(*end, {}, 0));
+    EXPECT_FALSE(ReadToEnd(peer).empty());
+    EXPECT_TRUE(node_.adapter().Destroy(end));
+  }
+
+  CmEventQueue queue_{*EventFile::Open(true)};
+  TestNode node_;
+  CmEnd* listener_ = nullptr;
+  CmAddress address_;
+};
+
+// Peers have time for their requests, also on a busy machine.
+class IwarpCmPatientTest : public IwarpCmTest {
+ protected:
+  IwarpCmPatientTest() : IwarpCmTest(Seconds(60)) {}
+};
+
+TEST_F(IwarpCmTest, APeerThatSendsNothingIsEndedInTime) {
+  const TcpSocket peer = Connected();
+  EXPECT_TRUE(ReadToEnd(peer).empty());
+  EXPECT_EQ(counters().handshake_timeouts, 1u);
+  ExpectServed();
+}
+
+TEST_F(IwarpCmTest, EveryPartOfARequestIsEndedInTime) {
+  const auto request = Request(9);
+  for (const size_t part : {size_t{1}, size_t{15}, size_t{16}, size_t{19}, request.size() - 1}) {
+    const TcpSocket peer = Connected();
+    Say(peer, std::span(request).first(part));
+    EXPECT_TRUE(ReadToEnd(peer).empty()) << part;
+  }
+  EXPECT_EQ(counters().handshake_timeouts, 5u);
+  EXPECT_EQ(counters().requests_received, 0u);
+  ExpectServed();
+}
+
+TEST_F(IwarpCmTest, GarbageIsEndedAtOnce) {
+  const std::vector<std::byte> garbage(64, std::byte{'G'});
+  const TcpSocket peer = Connected();
+  Say(peer, garbage);
+  EXPECT_TRUE(ReadToEnd(peer).empty());
+  EXPECT_EQ(counters().malformed, 1u);
+  ExpectServed();
+}
+
+TEST_F(IwarpCmTest, ARequestWithEndlessPrivateDataIsMalformed) {
+  auto request = Request();
+  // The length of the private data is the last field of the header.
+  request[wire::MpaRequest::kSize - 2] = request[wire::MpaRequest::kSize - 1] = std::byte{0xFF};
+  const TcpSocket peer = Connected();
+  Say(peer, std::span(request).first(wire::MpaRequest::kSize));
+  EXPECT_TRUE(ReadToEnd(peer).empty());
+  EXPECT_EQ(counters().malformed, 1u);
+}
+
+// An event has room for 224 bytes; MPA allows 512.
+TEST_F(IwarpCmPatientTest, PrivateDataThatNoEventHoldsIsRejected) {
+  const TcpSocket peer = Connected();
+  Say(peer, Request(CmPrivateData::kMax + 1));
+  peer.CloseWrites();
+  const auto reply = ReadToEnd(peer);
+  const auto frame = wire::MpaRequest::Parse(reply);
+  ASSERT_TRUE(frame.has_value());
+  EXPECT_TRUE(frame->rejects);
+  EXPECT_EQ(counters().malformed, 1u);
+}
+
+TEST_F(IwarpCmTest, BytesBehindARequestEndTheStream) {
+  auto request = Request();
+  request.push_back(std::byte{1});
+  const TcpSocket peer = Connected();
+  Say(peer, request);
+  EXPECT_TRUE(ReadToEnd(peer).empty());
+  EXPECT_EQ(counters().malformed, 1u);
+}
+
+TEST_F(IwarpCmPatientTest, OneHandshakeTooManyEndsTheOldest) {
+  std::vector<TcpSocket> peers;
+  for (int i = 0; i < 5; ++i) peers.push_back(Connected());
+  EXPECT_TRUE(ReadToEnd(peers.front()).empty());
+  EXPECT_EQ(counters().refused_full, 1u);
+  Say(peers.back(), Request());
+  const auto event = Next();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->type, CmEventType::kConnectRequest);
+}
+
+TEST_F(IwarpCmPatientTest, TheBacklogIsALimit) {
+  std::vector<TcpSocket> peers;
+  for (int i = 0; i < 3; ++i) {
+    peers.push_back(Connected());
+    Say(peers.back(), Request());
+  }
+  const auto reply = wire::MpaRequest::Parse(ReadToEnd(peers.back()));
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_TRUE(reply->rejects);
+  EXPECT_EQ(counters().refused_full, 1u);
+}
+
+// A peer that goes away at any byte leaves nothing behind.
+TEST_F(IwarpCmPatientTest, ResetsAtEveryByteAreSurvived) {
+  const auto request = Request(4);
+  for (size_t sent = 0; sent < request.size(); ++sent) {
+    const TcpSocket peer = Connected();
+    Say(peer, std::span(request).first(sent));
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    ASSERT_EQ(setsockopt(peer.fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+  }
+  ExpectServed();
+  EXPECT_EQ(counters().malformed, 0u);
+}
+
+// The reply says no, and the peer does not close the stream.
+TEST_F(IwarpCmPatientTest, ARejectedPeerThatStaysIsEndedInTime) {
+  const TcpSocket peer = Connected();
+  Say(peer, Request());
+  CmEnd* const end = *node_.adapter().TakeCmRequest(*Next(), queue_, nullptr);
+  EXPECT_TRUE(node_.adapter().Reject(*end, {}, 0));
+  EXPECT_TRUE(node_.adapter().Destroy(end));
+  EXPECT_FALSE(ReadToEnd(peer).empty());
+  // Then the socket is gone: what the peer sends is refused.
+  const std::vector<std::byte> more(16);
+  bool is_broken = false;
+  for (int i = 0; i < 2'000 && !is_broken; ++i) {
+    is_broken = peer.Write({std::span(more), {}}).end == TcpTransfer::End::kBroken;
+    poll(nullptr, 0, 10);
+  }
+  EXPECT_TRUE(is_broken);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace verbena::adapter {
+
+// The streams of an iWARP adapter, and how they are set up (RFC 5044, RFC 6581).
+struct IwarpOptions {
+  uint8_t mpa_revision = 2;  // that requests have; those of peers may have 1 or 2
+  bool mpa_crc = true;       // off only if the peer does not want it either
+  bool mpa_markers = false;  // in what peers send: kernel TCP delivers in order, so they only cost
+
+  // Bytes of a segment, with its headers. Larger than a TCP segment: the kernel cuts the stream
+  // anyway, and each segment costs a look-up of its key.
+  uint16_t ulpdu_max = 32'768;
+  // Bytes of a stream that wait to be sent, and that wait for the rest of their frame or for pages.
+  // Pages of these buffers that are never used are never there.
+  size_t send_buffer = size_t{256} << 10;
+  size_t receive_buffer = size_t{256} << 10;
+
+  // Streams that have not sent their whole request yet. A further one ends the oldest.
+  uint32_t handshakes_max = 256;
+  // How long a peer may take for its request, and for the answer to one.
+  Duration request_timeout = Seconds(5);
+  Duration reply_timeout = Seconds(20);
+  // How long a stream that this side has closed waits for the peer to close it, too.
+  Duration close_timeout = Seconds(5);
+};
+
+}  // namespace verbena::adapter

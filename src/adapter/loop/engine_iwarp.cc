@@ -1,0 +1,60 @@
+// The part of Engine for iWARP: bytes between streams and queue pairs.
+
+#include <poll.h>
+
+#include <utility>
+
+#include "adapter/loop/engine.h"
+
+namespace verbena::adapter {
+
+void Engine::StartIwarp(fabric::ReadySet files) {
+  iwarp = std::make_unique<IwarpCm>(options_.iwarp, std::move(files), qps, run_queue_);
+  sockets_.store(iwarp->fd(), std::memory_order_relaxed);
+}
+
+void Engine::FlushStreams() {
+  constexpr Duration kPatience = Seconds(1);
+  constexpr int kStepMs = 10;
+  const Time end = clock_.Now() + kPatience;
+  while (iwarp != nullptr && iwarp->has_unsent() && clock_.Now() < end) {
+    pollfd file{.fd = iwarp->fd(), .events = POLLIN, .revents = 0};
+    poll(&file, 1, kStepMs);
+    Pass();
+  }
+}
+
+bool Engine::ReceiveStreams() {
+  return iwarp->Look(now_, [this](IwarpStream& stream, size_t bytes) {
+    AssertHeld();
+    counters_.bytes_received += bytes;
+    Deliver(stream);
+  });
+}
+
+// Gives the queue pair what its stream has received. Bytes that wait for pages stay in the stream,
+// whose window closes when its buffer is full.
+void Engine::Deliver(IwarpStream& stream) {
+  QueuePair& qp = *stream.qp;
+  transport::Step step = MakeStep();
+  bool goes_on = true;
+  while (goes_on && !stream.received().empty()) {
+    stream.Take(qp.OnBytes(stream.position(), stream.received(), step));
+    const bool waited = qp.is_waiting();
+    DrainOutbox();  // answers requests for pages that are in memory
+    goes_on = waited && !qp.is_waiting();
+  }
+  stream.is_stalled = qp.is_waiting();
+  // The end of the stream is behind its bytes.
+  if (stream.peer_has_closed() && !stream.is_stalled) qp.OnStreamEnd();
+  iwarp->OnDelivered(stream);
+  run_queue_.Push(qp);
+}
+
+// The pages that received bytes waited for may have come.
+void Engine::ResumeStream(QueuePair& qp) {
+  IwarpStream& stream = *qp.stream();
+  if (stream.is_stalled && !qp.is_waiting()) Deliver(stream);
+}
+
+}  // namespace verbena::adapter

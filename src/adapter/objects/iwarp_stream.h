@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "adapter/iwarp_options.h"
+#include "base/time.h"
+#include "fabric/tcp/ready_set.h"
+#include "fabric/tcp/tcp_socket.h"
+#include "transport/iwarp/mpa_handshake.h"
+#include "transport/iwarp/send_buffer.h"
+
+namespace verbena::adapter {
+
+struct IwarpEnd;
+class QueuePair;
+
+using StreamId = fabric::ReadyId;
+
+// How far the connection of a stream is.
+enum class StreamPhase : uint8_t {
+  kConnecting,     // by TCP
+  kAwaitsReply,    // this side has sent the MPA request
+  kAwaitsRequest,  // the peer has connected
+  kRequested,      // the program is to accept or reject
+  kReplied,        // the program is to establish or reject
+  kOpen,           // of a queue pair
+  kClosing,        // sends what is left; waits until the peer closes it, too
+};
+
+// One TCP connection of an iWARP adapter: the socket, its two buffers, and the set-up.
+//
+// Owned by IwarpCm; under the engine's lock.
+class IwarpStream {
+ public:
+  IwarpStream(StreamId id, fabric::TcpSocket socket, StreamPhase phase)
+      : id(id), phase(phase), socket_(std::move(socket)) {}
+  IwarpStream(const IwarpStream&) = delete;
+  IwarpStream& operator=(const IwarpStream&) = delete;
+
+  const StreamId id;
+  StreamPhase phase;
+  IwarpEnd* end = nullptr;       // of the program; nullptr before it takes the request, and after
+  IwarpEnd* listener = nullptr;  // of a request that the program has not taken
+  QueuePair* qp = nullptr;       // of kOpen alone
+  Time deadline = Time::Never();
+  fabric::Interest watched = {};
+  bool is_stalled = false;  // what it has received waits for pages
+  // The peer's request or reply.
+  transport::MpaFrameReader frame{wire::MpaFrameKind::kRequest};
+  std::optional<transport::MpaAgreement> agreement = {};
+
+  [[nodiscard]] const fabric::TcpSocket& socket() const { return socket_; }
+  void AwaitReply() { std::construct_at(&frame, wire::MpaFrameKind::kReply); }
+
+  // --- Sending. ---
+
+  void AllocateSends(size_t capacity) { out_ = std::make_unique<transport::SendBuffer>(capacity); }
+  // REQUIRES, here and below: AllocateSends.
+  [[nodiscard]] transport::SendBuffer& out() { return *out_; }
+  void Put(std::span<const std::byte> bytes);
+  [[nodiscard]] bool has_unsent() const { return out_ != nullptr && !out_->empty(); }
+  // Gives the system what it takes, in one call. Returns how many bytes that were.
+  size_t Flush();
+  // The system takes no more now.
+  [[nodiscard]] bool is_blocked() const { return is_blocked_; }
+
+  // --- Receiving. ---
+
+  void AllocateReceives(size_t capacity);
+  // Reads what there is room for, in one call. Returns how many bytes that were.
+  size_t Read();
+  // Bytes that were read and not taken, and the position of the first in the stream.
+  [[nodiscard]] std::span<std::byte> received() {
+    return {receives_.get() + begin_, end_of_receives_ - begin_};
+  }
+  [[nodiscard]] wire::StreamOffset position() const { return position_; }
+  void Take(size_t bytes);
+  [[nodiscard]] bool has_room() const {
+    return receives_ != nullptr && end_of_receives_ - begin_ < receive_capacity_;
+  }
+  // Reads and drops.
+  void Discard();
+  // Reads a part of the peer's request or reply. What is behind a reply is received.
+  void ReadFrame();
+  // The peer has sent bytes that its set-up does not allow yet.
+  [[nodiscard]] bool is_hasty() const { return is_hasty_; }
+
+  // The peer sends nothing more; the stream is gone.
+  [[nodiscard]] bool peer_has_closed() const { return peer_has_closed_; }
+  [[nodiscard]] bool is_broken() const { return is_broken_; }
+  void CloseWrites();
+  [[nodiscard]] bool has_closed_writes() const { return has_closed_writes_; }
+
+ private:
+  void OnEnd(fabric::TcpTransfer::End end);
+  void Receive(std::span<const std::byte> bytes);
+
+  fabric::TcpSocket socket_;
+  std::unique_ptr<transport::SendBuffer> out_;
+  std::unique_ptr<std::byte[]> receives_;
+  size_t receive_capacity_ = 0;
+  size_t begin_ = 0;
+  size_t end_of_receives_ = 0;
+  wire::StreamOffset position_;
+  bool is_blocked_ = false;
+  bool is_hasty_ = false;
+  bool peer_has_closed_ = false;
+  bool is_broken_ = false;
+  bool has_closed_writes_ = false;
+};
+
+}  // namespace verbena::adapter

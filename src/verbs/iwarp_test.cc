@@ -1,0 +1,269 @@
+// Queue pairs of an iWARP device, connected by the connection manager, over TCP of this machine.
+
+#include <poll.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/verbs_world.h"
+#include "verbena/connection_manager.h"
+
+namespace verbena {
+namespace {
+
+const IpAddress kIpv4 = IpAddress::FromIpv4(127, 0, 0, 1);
+
+Options IwarpTestOptions() {
+  Options options = VerbsTestOptions();
+  options.transport = TransportType::kIwarp;
+  return options;
+}
+
+CmPrivateData Data(std::string_view text) {
+  CmPrivateData data;
+  for (const char c : text) data.bytes[data.size++] = static_cast<std::byte>(c);
+  return data;
+}
+
+std::string_view TextOf(const CmPrivateData& data) {
+  return {reinterpret_cast<const char*>(data.bytes.data()), data.size};
+}
+
+// A program on an iWARP device: a queue pair in INIT, and a channel.
+struct IwarpNode : VerbsNode {
+  IwarpNode() : VerbsNode("127.0.0.1", IwarpTestOptions()) { Good(qp.Prepare()); }
+
+  CmEvent Next() const {
+    pollfd file{.fd = channel.fd(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(poll(&file, 1, 20'000), 1) << "no event in time";
+    if (file.revents == 0) return {.type = CmEventType::kPosted};
+    return channel.Wait().value_or(CmEvent{.type = CmEventType::kPosted});
+  }
+  CmId MakeId() const { return Good(CmId::Create(context, channel, PortSpace::kTcp, nullptr)); }
+  ConnectionParameters Parameters(std::string_view data = {}) const {
+    ConnectionParameters parameters;
+    parameters.qp = qp.number();
+    parameters.responder_resources = 3;
+    parameters.initiator_depth = 4;
+    parameters.private_data = Data(data);
+    return parameters;
+  }
+  void PostReceive(size_t offset, uint32_t length, uint64_t id = 7) const {
+    EXPECT_TRUE(qp.Post(Receive{.id = WrId(id), .data = region.Local(offset, length)}));
+  }
+  QpState state() const { return Good(qp.Query()).state; }
+
+  CmChannel channel = Good(CmChannel::Create());
+  QueuePair qp = MakeQp();
+};
+
+class IwarpTest : public testing::Test {
+ protected:
+  IwarpTest() {
+    EXPECT_TRUE(listener.Bind({.ip = kIpv4}));
+    EXPECT_TRUE(listener.Listen(8));
+  }
+  // The request has arrived, and the server has taken it.
+  CmEvent Ask(std::string_view data = "hello") {
+    EXPECT_TRUE(at_client.Connect(kIpv4, listener.local(), client.Parameters(data)));
+    const CmEvent request = server.Next();
+    EXPECT_EQ(request.type, CmEventType::kConnectRequest);
+    at_server = Good(CmId::Take(server.context, server.channel, request, nullptr));
+    return request;
+  }
+  void Connect() {
+    Ask();
+    ASSERT_TRUE(at_server.Accept(server.Parameters("welcome")));
+    EXPECT_EQ(server.Next().type, CmEventType::kEstablished);
+    EXPECT_EQ(client.Next().type, CmEventType::kConnectResponse);
+    ASSERT_TRUE(at_client.Establish());
+  }
+
+  IwarpNode server, client;
+  CmId listener = server.MakeId();
+  CmId at_client = client.MakeId();
+  CmId at_server;
+};
+
+TEST_F(IwarpTest, BothEndsLearnWhatTheOtherSays) {
+  const CmEvent request = Ask();
+  EXPECT_EQ(request.local, listener.local());
+  EXPECT_EQ(request.remote, at_client.local());
+  EXPECT_EQ(request.peer.responder_resources, 3);
+  EXPECT_EQ(request.peer.initiator_depth, 4);
+  EXPECT_EQ(TextOf(request.peer.private_data), "hello");
+  ASSERT_TRUE(at_server.Accept(server.Parameters("welcome")));
+  EXPECT_EQ(server.Next().type, CmEventType::kEstablished);
+  const CmEvent response = client.Next();
+  EXPECT_EQ(response.type, CmEventType::kConnectResponse);
+  EXPECT_EQ(TextOf(response.peer.private_data), "welcome");
+  EXPECT_EQ(response.peer.responder_resources, 3);
+  ASSERT_TRUE(at_client.Establish());
+  EXPECT_EQ(client.state(), QpState::kRts);
+  EXPECT_EQ(server.state(), QpState::kRts);
+  // Neither sends more reads than the other serves.
+  EXPECT_EQ(Good(client.qp.Query()).attributes.max_rd_atomic, 3);
+}
+
+TEST_F(IwarpTest, MessagesGoBothWays) {
+  Connect();
+  for (const bool from_server : {true, false}) {
+    IwarpNode& from = from_server ? server : client;
+    IwarpNode& to = from_server ? client : server;
+    from.Fill(0, 30'000, 5);
+    to.PostReceive(32'768, 30'000);
+    const Sge sge = from.region.Local(0, 30'000);
+    ASSERT_TRUE(from.qp.Post(Send{.data = sge}));
+    EXPECT_EQ(from.WaitStatus(), CompletionStatus::kSuccess);
+    const auto received = to.Wait();
+    ASSERT_TRUE(received.has_value());
+    EXPECT_EQ(received->status, CompletionStatus::kSuccess);
+    EXPECT_EQ(received->byte_count, 30'000u);
+    EXPECT_TRUE(to.Holds(32'768, 30'000, 5));
+  }
+}
+
+TEST_F(IwarpTest, WritesAndReadsReachMemory) {
+  Connect();
+  client.Fill(0, 50'000, 9);
+  const Sge out = client.region.Local(0, 50'000);
+  ASSERT_TRUE(client.qp.Post(Write{.data = out, .remote = server.region.Remote()}));
+  EXPECT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
+  const Sge in = client.region.Local(0, 50'000);
+  std::memset(client.memory.data(), 0, 50'000);
+  ASSERT_TRUE(client.qp.Post(Read{.data = in, .remote = server.region.Remote()}));
+  EXPECT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
+  EXPECT_TRUE(client.Holds(0, 50'000, 9));
+  EXPECT_TRUE(server.Holds(0, 50'000, 9));
+}
+
+TEST_F(IwarpTest, ManyMessagesAreMoreThanTheBuffersHold) {
+  Connect();
+  constexpr int kMessages = 2'000;
+  const Sge out = client.region.Local(0, 8'192);
+  int posted = 0, done = 0;
+  while (done < kMessages) {
+    while (posted < kMessages && posted - done < 64 &&
+           client.qp.Post(Write{.data = out, .remote = server.region.Remote()})) {
+      ++posted;
+    }
+    ASSERT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
+    ++done;
+  }
+  const QpCounters counters = Good(client.qp.Query()).counters;
+  EXPECT_GT(counters.bytes_sent, uint64_t{kMessages} * 8'192);
+  EXPECT_GE(counters.packets_sent, uint64_t{kMessages});
+}
+
+TEST_F(IwarpTest, EitherEndDisconnects) {
+  Connect();
+  server.PostReceive(0, 64);
+  ASSERT_TRUE(at_client.Disconnect());
+  EXPECT_EQ(server.Next().type, CmEventType::kDisconnected);
+  EXPECT_EQ(client.Next().type, CmEventType::kDisconnected);
+  EXPECT_EQ(server.WaitStatus(), CompletionStatus::kFlushed);
+  EXPECT_EQ(server.state(), QpState::kErr);
+  EXPECT_EQ(client.state(), QpState::kErr);
+}
+
+// What was sent before the end arrives.
+TEST_F(IwarpTest, TheLastMessageArrivesBeforeTheEnd) {
+  Connect();
+  server.PostReceive(0, 16);
+  const Sge sge = client.region.Local(0, 16);
+  ASSERT_TRUE(client.qp.Post(Send{.data = sge}));
+  EXPECT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
+  client.qp = QueuePair();
+  EXPECT_EQ(server.WaitStatus(), CompletionStatus::kSuccess);
+  EXPECT_EQ(server.Next().type, CmEventType::kDisconnected);
+}
+
+TEST_F(IwarpTest, ARejectionHasData) {
+  Ask();
+  ASSERT_TRUE(at_server.Reject(Data("no")));
+  const CmEvent event = client.Next();
+  EXPECT_EQ(event.type, CmEventType::kRejected);
+  EXPECT_EQ(event.reason, 28);
+  EXPECT_EQ(TextOf(event.peer.private_data), "no");
+}
+
+TEST_F(IwarpTest, APortWithoutListenerIsRefused) {
+  const CmAddress there = listener.local();
+  listener = CmId();
+  ASSERT_TRUE(at_client.Connect(kIpv4, there, client.Parameters()));
+  const CmEvent event = client.Next();
+  EXPECT_EQ(event.type, CmEventType::kRejected);
+  EXPECT_EQ(event.reason, 8);
+}
+
+TEST_F(IwarpTest, RequestsThatWaitAreRejectedWithTheListener) {
+  ASSERT_TRUE(at_client.Connect(kIpv4, listener.local(), client.Parameters()));
+  pollfd file{.fd = server.channel.fd(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&file, 1, 20'000), 1);
+  listener = CmId();
+  EXPECT_EQ(client.Next().type, CmEventType::kRejected);
+}
+
+TEST_F(IwarpTest, AMessageWithoutAReceiveRequestEndsTheConnection) {
+  Connect();
+  const Sge sge = client.region.Local(0, 16);
+  ASSERT_TRUE(client.qp.Post(Send{.data = sge}));
+  EXPECT_EQ(client.Next().type, CmEventType::kDisconnected);
+  EXPECT_EQ(server.Next().type, CmEventType::kDisconnected);
+  EXPECT_EQ(server.state(), QpState::kErr);
+}
+
+TEST_F(IwarpTest, AQueuePairIsConnectedByTheConnectionManagerAlone) {
+  QpAttributes ready;
+  ready.state = QpState::kRtr;
+  ready.path = AddressVector{.source = kIpv4, .destination = kIpv4};
+  ready.path_mtu = PathMtu::k1024;
+  ready.remote_qp = server.qp.number();
+  ready.rq_psn = Psn(1);
+  ready.max_dest_rd_atomic = 1;
+  ready.min_rnr_timer = 1;
+  EXPECT_EQ(CodeOf(client.qp.Modify(ready)), ErrorCode::kInvalid);
+  EXPECT_EQ(client.state(), QpState::kInit);
+}
+
+TEST_F(IwarpTest, OtherTypesOfQueuePairsAreRefused) {
+  for (const QpType type : {QpType::kUc, QpType::kUd, QpType::kXrcSend}) {
+    EXPECT_EQ(CodeOf(QueuePair::Create(client.domain, client.Spec(type))),
+              ErrorCode::kNotSupported);
+  }
+  EXPECT_EQ(CodeOf(CmId::Create(client.context, client.channel, PortSpace::kUdp, nullptr)),
+            ErrorCode::kNotSupported);
+}
+
+TEST_F(IwarpTest, APortIsOneOfTcp) {
+  CmId second = client.MakeId();
+  const auto bound = second.Bind(listener.local());
+  ASSERT_FALSE(bound.has_value());
+  EXPECT_EQ(bound.error().os_error, EADDRINUSE);
+}
+
+// A queue pair that was reset is connected anew.
+TEST_F(IwarpTest, AQueuePairCanBeConnectedAgain) {
+  Connect();
+  ASSERT_TRUE(at_client.Disconnect());
+  EXPECT_EQ(server.Next().type, CmEventType::kDisconnected);
+  EXPECT_EQ(client.Next().type, CmEventType::kDisconnected);
+  for (IwarpNode* const node : {&server, &client}) {
+    QpAttributes reset;
+    reset.state = QpState::kReset;
+    ASSERT_TRUE(node->qp.Modify(reset));
+    ASSERT_TRUE(node->qp.Prepare());
+  }
+  at_client = client.MakeId();
+  Connect();
+  server.PostReceive(0, 16);
+  const Sge sge = client.region.Local(0, 16);
+  ASSERT_TRUE(client.qp.Post(Send{.data = sge}));
+  EXPECT_EQ(server.WaitStatus(), CompletionStatus::kSuccess);
+}
+
+}  // namespace
+}  // namespace verbena

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Runs programs that others wrote over iWARP: connections of librdmacm on the device verbena_iw0,
+as an ordinary user.
+
+usage: iwarp_test.py LIBRARIES [--write] [--only REGEX]
+
+Holds docs/iwarp.md to the list of what ran, or writes it.
+"""
+
+import argparse
+import dataclasses
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import cm_programs
+import rdmacm_test
+from cm_programs import CmCase
+from ordinary_user import Bench
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "iwarp.md"
+
+
+def cases() -> list[CmCase]:
+    """A port of the connection manager is one of TCP."""
+    chosen = [*cm_programs.rpings(),
+              *(cm_programs.ucmatose(*options)
+                for options in ((), ("-c", "10"), ("-C", "100", "-S", "4096"), ("-m",))),
+              *(cm_programs.perftest(f"{test}_{kind}")
+                for test in ("send", "write", "read") for kind in ("bw", "lat")),
+              cm_programs.perftest("write_bw", "-q", "4"), cm_programs.perftest("write_bw", "-b"),
+              *(cm_programs.stream("rstream", *options)
+                for options in ((), ("-T", "b"), ("-T", "v"))),
+              cm_programs.rcopy()]
+    return [dataclasses.replace(case, port_space="sockets") for case in chosen]
+
+
+def device_is_an_rnic(bench: Bench) -> bool:
+    process = bench.start(["ibv_devinfo"])
+    process.wait(rdmacm_test.SECONDS_MAX)
+    good = re.search(r"(?s)hca_id:\s+verbena_iw0.*transport:\s+iWARP", process.output())
+    if not good:
+        print("ibv_devinfo does not show an RNIC:\n" + process.output())
+    return good is not None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("libraries", type=Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    os.environ["VERBENA_TRANSPORT"] = "iwarp"
+    wanted = [case for case in cases() if re.search(arguments.only, case.name)]
+    missing = {command for case in wanted for command in (case.server[0], case.client[0])
+               if shutil.which(command) is None}
+    if missing:
+        print("not installed:", ", ".join(sorted(missing)))
+        return rdmacm_test.SKIPPED
+    with Bench(arguments.libraries) as bench:
+        good = device_is_an_rnic(bench) and rdmacm_test.run_all(bench, wanted)
+    if good and not arguments.only:
+        good = rdmacm_test.check_page(arguments.write, PAGE, cases())
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
