@@ -1,6 +1,6 @@
 """Mutants of src/transport/iwarp and src/wire/iwarp: the rules of the byte stream."""
 
-from mutant import Judge, Mutant, Simulator, Tests
+from mutant import Detector, Mutant, Simulator, Tests
 
 REQUESTER, RESPONSES = "iwarp_requester.cc", "iwarp_requester_receive.cc"
 RESPONDER, REPLIES = "iwarp_responder.cc", "iwarp_responder_send.cc"
@@ -8,8 +8,8 @@ QP, ARRIVALS = "iwarp_qp.cc", "iwarp_qp_receive.cc"
 
 
 def _mutant(rule: str, file: str, old: str, new: str,
-            judge: Judge = Simulator(options=("--iwarp",))) -> Mutant:
-    return Mutant(rule, "transport/iwarp/" + file, old, new, judge)
+            detector: Detector = Simulator(options=("--iwarp",))) -> Mutant:
+    return Mutant(rule, "transport/iwarp/" + file, old, new, detector)
 
 
 def _unit(test: str) -> Tests:
