@@ -123,7 +123,7 @@ TEST(MpaFpduTest, MarkersSurviveARoundTripAtEveryPosition) {
 }
 
 TEST(MpaFpduTest, RefusesAMarkerThatPointsElsewhere) {
-  for (const size_t at : {12, 524}) {
+  for (const size_t at : {12U, 524U}) {
     Bytes frame = WithMarkers(1000, StreamOffset(500));
     frame[at + 3] ^= std::byte{4};
     EXPECT_EQ(RemoveMarkers(frame, StreamOffset(500)), std::nullopt);

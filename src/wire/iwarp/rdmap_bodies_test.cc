@@ -65,7 +65,7 @@ TEST(RdmapAtomicRequestTest, HasTheBytesOfTheSpecification) {
 
 TEST(RdmapAtomicRequestTest, IgnoresReservedBits) {
   auto bytes = Written(kCompareSwap);
-  for (const size_t i : {0, 1, 2}) bytes[i] = std::byte{0xFF};
+  for (const size_t i : {0U, 1U, 2U}) bytes[i] = std::byte{0xFF};
   bytes[3] |= std::byte{0xF0};
   EXPECT_EQ(RdmapAtomicRequest::Parse(bytes), kCompareSwap);
 }
