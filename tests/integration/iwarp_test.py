@@ -24,8 +24,9 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "iwarp.md"
 
 
 def cases() -> list[CmCase]:
-    """A port of the connection manager is one of TCP."""
-    chosen = [*cm_programs.rpings(),
+    """A port of the connection manager is one of TCP. rping -q is left out: it moves its queue pair
+    to INIT when it is connected, which is RTS on an RNIC."""
+    chosen = [*(case for case in cm_programs.rpings() if "-q" not in case.client),
               *(cm_programs.ucmatose(*options)
                 for options in ((), ("-c", "10"), ("-C", "100", "-S", "4096"), ("-m",))),
               *(cm_programs.perftest(f"{test}_{kind}")

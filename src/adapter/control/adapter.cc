@@ -132,7 +132,10 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
   pager.set_events(page_events.get());
   const EngineLock lock(engine);
   engine.set_stuck_watch(&stuck_watch);
-  if (streams) engine.StartIwarp(std::move(*streams));
+  if (streams) {
+    engine.StartIwarp(std::move(*streams));
+    wake.Signal();  // the progress thread may sleep on the sockets of RoCE by now
+  }
   engine.set_claim_roce_port([this] { return OpenRocePort(options); },
                              [this] { progress_thread.Notice(); });
 }

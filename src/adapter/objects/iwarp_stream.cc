@@ -10,9 +10,9 @@ namespace verbena::adapter {
 
 using End = fabric::TcpTransfer::End;
 
-void IwarpStream::OnEnd(End end) {
-  peer_has_closed_ = peer_has_closed_ || end == End::kClosed || end == End::kBroken;
-  is_broken_ = is_broken_ || end == End::kBroken;
+void IwarpStream::OnEnd(End how) {
+  peer_has_closed_ = peer_has_closed_ || how == End::kClosed || how == End::kBroken;
+  is_broken_ = is_broken_ || how == End::kBroken;
 }
 
 void IwarpStream::Put(std::span<const std::byte> bytes) {

@@ -107,9 +107,9 @@ ErrorOr<QpTransition> ChangeTo(const Id& id, ibv_qp_state state) {
     if (state == IBV_QPS_RTS) change.mask |= IBV_QP_SQ_PSN;
     if (state == IBV_QPS_RTR || state == IBV_QPS_RTS) return change;
   } else if (state == IBV_QPS_RTR || state == IBV_QPS_RTS) {
-    if (!id.agreement) return Fail(Invalid("the id has no peer yet"));
     // A program that moves its queue pair itself has nothing to do, as with an RNIC.
     if (IsIwarp(id)) return OnlyState(state, 0);
+    if (!id.agreement) return Fail(Invalid("the id has no peer yet"));
     return state == IBV_QPS_RTR ? ToRtr(id) : ToRts(id);
   }
   return Fail(Invalid("the state must be IBV_QPS_INIT, IBV_QPS_RTR or IBV_QPS_RTS"));
