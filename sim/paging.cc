@@ -20,6 +20,23 @@ void Paging::Arrive(odp::PageJob job, memory::MemoryCore& core) {
   answers().Finish(job);
 }
 
+// Evicted pages may still be in memory, unless the program has unmapped them.
+uint64_t Paging::CountResident(uint64_t address, uint64_t page_count) const {
+  if (!resident_random_.Chance(swarm_.resident, 1000)) return 0;
+  for (const auto& [index, region] : regions_) {
+    const uint64_t start = region.guarded->AddressOf(0).value();
+    if (address < start || address - start >= region.guarded->size()) continue;
+    const uint64_t first = (address - start) / kPage;
+    uint64_t count = 0;
+    while (count < page_count && first + count < region.guarded->pages() &&
+           !region.guarded->HasVanished(first + count, 1)) {
+      ++count;
+    }
+    return count;
+  }
+  return 0;
+}
+
 // A region that was deregistered meanwhile has no pages: the job succeeds, and the queue pair is
 // refused when it tries the access again.
 bool Paging::PageIn(odp::PageJob& job, memory::MemoryCore& core) const {

@@ -39,8 +39,7 @@ class Paging final : public odp::PageService {
 
   [[nodiscard]] bool Submit(const odp::PageJob& job) override;
   void SubmitProbe() override {}
-  // The tables have all that is known about pages.
-  [[nodiscard]] uint64_t CountResident(uint64_t, uint64_t) const override { return 0; }
+  [[nodiscard]] uint64_t CountResident(uint64_t address, uint64_t page_count) const override;
 
   // A job is due.
   void Arrive(odp::PageJob job, memory::MemoryCore& core);
@@ -59,6 +58,7 @@ class Paging final : public odp::PageService {
   const Swarm swarm_;
   const uint32_t node_;
   Random random_;
+  mutable Random resident_random_{random_.Next64()};
   const VirtualClock& clock_;
   Network& network_;
   std::map<uint32_t, Region> regions_;

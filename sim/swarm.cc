@@ -138,6 +138,7 @@ Swarm Swarm::Draw(uint64_t seed) {
     swarm.tag_connections = static_cast<uint32_t>(1 + random.Below(3));
   }
   if (swarm.crash == 0 && random.Chance(1, 4)) DrawManaged(random, swarm);
+  if (random.Chance(1, 2)) swarm.resident = Trouble(random, 900);
   return swarm;
 }
 
@@ -188,6 +189,7 @@ std::string Swarm::ToString() const {
   Line(text, "has_spared", has_spared ? 1 : 0);
   Line(text, "page_in_max", page_in_max);
   Line(text, "page_in_failure", page_in_failure);
+  Line(text, "resident", resident);
   Line(text, "page_service_estimate", page_service_estimate);
   Line(text, "managed_pages", managed_pages);
   Line(text, "budget_pages", budget_pages);

@@ -61,6 +61,7 @@ struct Swarm {
   bool has_spared = false;  // except of the first connection
   Duration page_in_max = Microseconds(100);
   uint32_t page_in_failure = 0;
+  uint32_t resident = 0;  // per request: the pages are in memory, and present at once
   Duration page_service_estimate = Milliseconds(1);
 
   uint32_t managed_pages = 0;   // pages with a budget and a swap file...

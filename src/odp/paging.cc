@@ -17,13 +17,14 @@ Paging::Paging(LockedTables& tables, PageService& service, PageEvents* events,
 }
 
 Paging::Asked Paging::Request(const transport::PageRequest& request, Time now) {
+  const bool is_ahead = request.ticket == transport::kPrefetchTicket;
   if (IsAnsweredAtOnce(request, now)) {
-    resident_requests_.push_back(request);
+    if (!is_ahead) resident_requests_.push_back(request);
     return Asked::kResident;
   }
   PageJob job = JobFor(memory_, request, batch_max_);
   job.asked_at = now;
-  job.is_ahead = request.ticket == transport::kPrefetchTicket;
+  job.is_ahead = is_ahead;
   managed.RefuseProgramView(job);
   const auto asked = managed.Submit(job);
   const bool is_taken = asked == ManagedPages::Asked::kNotManaged
@@ -32,13 +33,19 @@ Paging::Asked Paging::Request(const transport::PageRequest& request, Time now) {
   return is_taken ? Asked::kTaken : Asked::kNoMemory;
 }
 
+// A page that the program has used is resident. A look costs a microsecond; a pager thread that
+// wakes up for the page costs a program that polls several times as much as a message.
+//
 // A page can be resident and still not accessible to the adapter: then each access is a loss, and
 // the page is paged in instead. The same holds for requests that find no room in
-// resident_requests_, as when requests have piled up for lack of memory.
+// resident_requests_, as when requests have piled up for lack of memory. With page events, requests
+// that can wait take the pager's way, because only the pager makes the system report changes.
 bool Paging::IsAnsweredAtOnce(const transport::PageRequest& request, Time now) {
-  return request.is_urgent && !request.fault.is_loss &&
-         resident_requests_.size() < resident_requests_.capacity() &&
-         resident_.Map(request.fault, now);
+  if (request.fault.is_loss || resident_requests_.size() == resident_requests_.capacity()) {
+    return false;
+  }
+  const bool tries = request.is_urgent || (events_ == nullptr && resident_.IsWorthATry());
+  return tries && resident_.Map(request.fault, now);
 }
 
 // False if the pages are not available. The memory may have become managed while they were paged

@@ -47,7 +47,7 @@ class Paging {
   };
   [[nodiscard]] Asked Request(const transport::PageRequest& request, Time now);
 
-  // Calls fn(request) for each urgent request whose pages were in memory.
+  // Calls fn(request) for each request whose pages were in memory, except prefetches.
   template <class Fn>
   void AnswerResident(Fn fn) {
     for (const transport::PageRequest& request : resident_requests_) fn(request);

@@ -1,5 +1,6 @@
 #include "odp/paging.h"
 
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,6 +36,7 @@ class SilentService final : public PageService {
   }
   void SubmitProbe() override {}
   uint64_t CountResident(uint64_t, uint64_t page_count) const override {
+    ++looks;
     return std::min(resident, page_count);
   }
   void Finish(uint64_t paged_in) {
@@ -46,6 +48,7 @@ class SilentService final : public PageService {
 
   bool has_memory = true;
   uint64_t resident = 0;
+  mutable int looks = 0;
   std::vector<PageJob> jobs;
 };
 
@@ -115,11 +118,9 @@ TEST_F(PagingTest, PagesThatDidNotComeAreReportedToo) {
   EXPECT_FALSE(IsPresent());
 }
 
-TEST_F(PagingTest, OnlyUrgentRequestsAreAnsweredFromResidentPages) {
+TEST_F(PagingTest, RequestsAreAnsweredFromResidentPages) {
   service_.resident = 1;
-  EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
-  EXPECT_FALSE(IsPresent());
-  EXPECT_EQ(paging_.Request(Absent(true), Time()), Asked::kResident);
+  EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kResident);
   EXPECT_TRUE(IsPresent());
   int answers = 0;
   const auto count = [&](const transport::PageRequest& request) {
@@ -129,6 +130,48 @@ TEST_F(PagingTest, OnlyUrgentRequestsAreAnsweredFromResidentPages) {
   paging_.AnswerResident(count);
   paging_.AnswerResident(count);
   EXPECT_EQ(answers, 1);
+}
+
+TEST_F(PagingTest, APrefetchOfResidentPagesHasNoAnswer) {
+  service_.resident = 1;
+  transport::PageRequest request = Absent(false);
+  request.ticket = transport::kPrefetchTicket;
+  EXPECT_EQ(paging_.Request(request, Time()), Asked::kResident);
+  EXPECT_TRUE(IsPresent());
+  paging_.AnswerResident([](const transport::PageRequest&) { ADD_FAILURE(); });
+}
+
+// The buffers of many posted receives are in one page.
+TEST_F(PagingTest, SeveralRequestsForAPageTakeOneLook) {
+  service_.resident = 1;
+  const transport::PageRequest request = Absent(false);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(paging_.Request(request, Time()), Asked::kResident);
+  EXPECT_EQ(service_.looks, 1);
+}
+
+TEST_F(PagingTest, LooksForResidentPagesSeldomWhereThereAreNone) {
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
+    service_.jobs.clear();
+  }
+  EXPECT_EQ(service_.looks, 4 + 96 / 16);
+  service_.resident = 1;
+  for (int i = 0; i < 16 && !IsPresent(); ++i) {
+    static_cast<void>(paging_.Request(Absent(false), Time()));
+    paging_.AnswerResident([](const transport::PageRequest&) {});
+  }
+  EXPECT_TRUE(IsPresent());
+}
+
+// Only the pager makes the system report what the program gives up.
+TEST_F(PagingTest, WithPageEventsOnlyUrgentRequestsAreAnsweredFromResidentPages) {
+  std::string why_not;
+  const auto events = PageEvents::Open(PageEvents::Scope::kAny, why_not);
+  if (events == nullptr) GTEST_SKIP() << "no userfaultfd here: " << why_not;
+  Paging paging{tables_, service_, events.get(), {.batch_max = kPageBytes, .requests_max = 4}};
+  service_.resident = 1;
+  EXPECT_EQ(paging.Request(Absent(false), Time()), Asked::kTaken);
+  EXPECT_EQ(paging.Request(Absent(true), Time()), Asked::kResident);
 }
 
 TEST_F(PagingTest, WhatFindsNoRoomAmongTheAnswersIsBrought) {

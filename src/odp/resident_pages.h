@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+
+#include "base/time.h"
 #include "memory/memory_core.h"
 #include "memory/protection/translation.h"
 #include "odp/managed_pages.h"
@@ -18,13 +21,22 @@ class ResidentPages {
       : memory_(memory), managed_(managed), pages_(pages) {}
 
   // Enters the resident pages of the fault into the tables, from the first one on. False if the
-  // first is not resident. Takes a system call.
+  // first is not resident. Takes a system call, unless another request has entered the pages.
   [[nodiscard]] bool Map(const memory::Fault& fault, Time now);
+  // Whether to try Map for a request that can also wait. While a program touches memory for the
+  // first time by RDMA, no page is resident, and each try is in vain: then one in kTryEvery is
+  // made.
+  [[nodiscard]] bool IsWorthATry() { return misses_ < kMissesMax || ++skipped_ % kTryEvery == 0; }
 
  private:
+  static constexpr uint32_t kMissesMax = 4;
+  static constexpr uint32_t kTryEvery = 16;
+
   memory::MemoryCore& memory_;
   const ManagedPages* const managed_;  // nullptr: there is none
   PageService& pages_;
+  uint32_t misses_ = 0;   // tries in a row that found no page
+  uint32_t skipped_ = 0;  // tries that were not made
 };
 
 }  // namespace verbena::odp

@@ -82,6 +82,7 @@ inline CmPath DrawCmPath(Random& random) {
 
 inline CmReq DrawCmReq(Random& random) {
   return {.local_comm_id = CommId(random.Next32()),
+          .ece = {.vendor_id = random.Next32() & kMax24},
           .service_id = ServiceId(random.Next64()),
           .local_ca_guid = CaGuid(random.Next64()),
           .local_q_key = QKey(random.Next32()),
@@ -131,6 +132,7 @@ inline CmRep DrawCmRep(Random& random) {
           .remote_comm_id = CommId(random.Next32()),
           .local_q_key = QKey(random.Next32()),
           .local_qp = QpNumber(random.Next32() & kMax24),
+          .ece = {.vendor_id = random.Next32() & kMax24},
           .local_eecn = EeContext(random.Next32() & kMax24),
           .starting_psn = Psn(random.Next32() & kMax24),
           .responder_resources = static_cast<uint8_t>(random.Below(256)),

@@ -66,6 +66,11 @@ CmServiceType ServiceTypeOf(CmService service) {
   return CmServiceType::kRc;
 }
 
+wire::CmEce EceOf(const ConnectionParameters& parameters) {
+  return {.vendor_id = parameters.vendor_options.vendor_id & 0xFFFFFF,
+          .options = parameters.vendor_options.options};
+}
+
 // --- The peer's values in each message. ---
 
 ConnectionParameters PeerOf(const wire::CmReq& req) {
@@ -84,6 +89,7 @@ ConnectionParameters PeerOf(const wire::CmReq& req) {
       .traffic_class = req.primary.traffic_class,
       .hop_limit = req.primary.hop_limit,
       .qkey = {},
+      .vendor_options = {req.ece.vendor_id, req.ece.options},
       .private_data = DataOf(std::span(req.private_data.bytes).subspan(wire::IpCmHeader::kSize))};
 }
 
@@ -96,6 +102,7 @@ ConnectionParameters PeerOf(const wire::CmRep& rep) {
   peer.rnr_retry_count = rep.rnr_retry_count;
   peer.flow_control = rep.flow_control;
   peer.has_srq = rep.srq;
+  peer.vendor_options = {rep.ece.vendor_id, rep.ece.options};
   peer.private_data = DataOf(rep.private_data.bytes);
   return peer;
 }
@@ -149,6 +156,7 @@ wire::CmReq RequestOf(const ConnectionParameters& parameters, const wire::IpCmSe
   wire::CmReq req;
   req.service_id = wire::ServiceIdOf(service);
   req.local_qp = parameters.qp;
+  req.ece = EceOf(parameters);
   req.responder_resources = parameters.responder_resources;
   req.initiator_depth = parameters.initiator_depth;
   req.remote_response_timeout = kResponseTimeout;
@@ -186,6 +194,7 @@ wire::CmSidrReq SidrRequestOf(const ConnectionParameters& parameters,
 wire::CmRep ResponseOf(const ConnectionParameters& parameters) {
   wire::CmRep rep;
   rep.local_qp = parameters.qp;
+  rep.ece = EceOf(parameters);
   rep.starting_psn = parameters.psn;
   rep.responder_resources = parameters.responder_resources;
   rep.initiator_depth = parameters.initiator_depth;

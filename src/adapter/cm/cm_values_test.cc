@@ -23,6 +23,7 @@ ConnectionParameters Some(CmService service) {
   parameters.ack_timeout = 12;
   parameters.traffic_class = 0x20;
   parameters.hop_limit = 9;
+  parameters.vendor_options = {.vendor_id = 0x15b3, .options = 7};
   parameters.private_data.bytes[0] = std::byte{0x5A};
   parameters.private_data.size = 1;
   return parameters;
@@ -59,6 +60,7 @@ TEST(CmValuesTest, ARequestSurvivesARoundTrip) {
     EXPECT_EQ(event->peer.ack_timeout, 12);
     EXPECT_EQ(event->peer.traffic_class, 0x20);
     EXPECT_EQ(event->peer.hop_limit, 9);
+    EXPECT_EQ(event->peer.vendor_options, sent.vendor_options);
     EXPECT_EQ(event->peer.private_data.bytes[0], std::byte{0x5A});
     EXPECT_EQ(event->peer.private_data.size, kReqPrivateData);
   }
@@ -74,6 +76,7 @@ TEST(CmValuesTest, AResponseSurvivesARoundTrip) {
   EXPECT_EQ(event->peer.initiator_depth, 6);
   EXPECT_EQ(event->peer.rnr_retry_count, 2);
   EXPECT_TRUE(event->peer.has_srq);
+  EXPECT_EQ(event->peer.vendor_options, sent.vendor_options);
   EXPECT_EQ(event->peer.private_data.size, 196);
 }
 
@@ -85,6 +88,14 @@ TEST(CmValuesTest, ARequestForADatagramServiceHasItsPorts) {
   EXPECT_EQ(event->remote.port, 1234);
   EXPECT_EQ(event->peer.service, CmService::kUd);
   EXPECT_EQ(event->peer.private_data.size, kSidrReqPrivateData);
+}
+
+// Programs pass 32 bits.
+TEST(CmValuesTest, AVendorIdHas24Bits) {
+  ConnectionParameters sent = Some(CmService::kRc);
+  sent.vendor_options.vendor_id = 0xFF123456;
+  EXPECT_EQ(RequestOf(sent, {PortSpace::kTcp, 7}, Addresses()).ece.vendor_id, 0x123456U);
+  EXPECT_EQ(ResponseOf(sent).ece.vendor_id, 0x123456U);
 }
 
 TEST(CmValuesTest, ThePathOfARequestHasNoLids) {

@@ -128,7 +128,8 @@ bool Engine::Receive() {
         AssertHeld();
         for (const fabric::ReceivedDatagram& datagram : datagrams) {
           dispatcher_.OnDatagram(datagram, by.port(), step);
-          if (outbox_.is_crowded()) DrainOutbox();
+          // Pages that are in memory are there before the next packet, which would be dropped.
+          if (outbox_.is_crowded() || !outbox_.page_requests().empty()) DrainOutbox();
         }
       });
   DrainOutbox();
@@ -227,7 +228,7 @@ bool Engine::DeliverLoopback() {
   transport::Step step = MakeStep();
   for (const fabric::ReceivedDatagram& datagram : loopback_.Receive()) {
     dispatcher_.OnLoopback(datagram, step);
-    if (outbox_.is_crowded()) DrainOutbox();
+    if (outbox_.is_crowded() || !outbox_.page_requests().empty()) DrainOutbox();
   }
   DrainOutbox();
   return !run_queue_.empty();
@@ -488,6 +489,16 @@ Time Engine::Nap(Time now, Duration limit) {
   const timespec timeout{.tv_sec = 0, .tv_nsec = limit.nanoseconds()};
   // The raw system call is no cancellation point; polling a completion queue must not be one.
   syscall(SYS_ppoll, &file, 1, &timeout, nullptr, 0);
+  return clock_.Now();
+}
+
+Time Engine::SleepOnLock(Time now, Duration limit) VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
+  NoteYield(now);
+  if (!holder_.is_held()) {
+    sched_yield();  // a thread that waits for the lock has been woken, and has yet to run
+  } else if (mutex_.TryLockFor(limit)) {
+    mutex_.Unlock();
+  }
   return clock_.Now();
 }
 

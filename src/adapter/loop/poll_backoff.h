@@ -101,6 +101,9 @@ class PollBackoff {
     last_ = after;
     others_ran_ = true;
   }
+  // The poller slept because another thread of the process had the engine's lock, which tells
+  // nothing about other work on this core.
+  void OnLockFree(Time after) { last_ = after; }
 
  private:
   void Begin(Time now) {

@@ -108,6 +108,31 @@ TEST(ConnectionTest, AnAcceptanceCarriesPrivateDataAndLimits) {
   EXPECT_EQ(attributes.rnr_retry, 6);
 }
 
+TEST(ConnectionTest, VendorOptionsTravelInTheRequestAndInItsAcceptance) {
+  CmEnd server, client;
+  rdma_cm_id* const listener = server.Listen();
+  rdma_cm_id* const active = client.Resolve(listener);
+  ibv_ece sent{.vendor_id = 0x15b3, .options = 0x10000001, .comp_mask = 0};
+  ASSERT_EQ(rdma_set_local_ece(active, &sent), 0);
+  rdma_conn_param parameters = Parameters();
+  parameters.qp_num = 0x1234;
+  ASSERT_EQ(rdma_connect(active, &parameters), 0);
+  auto request = server.Next(RDMA_CM_EVENT_CONNECT_REQUEST);
+  rdma_cm_id* const passive = server.Own(request->id);
+  request.reset();
+  ibv_ece shown{};
+  ASSERT_EQ(rdma_get_remote_ece(passive, &shown), 0);
+  EXPECT_EQ(shown.vendor_id, sent.vendor_id);
+  EXPECT_EQ(shown.options, sent.options);
+  shown.options = 1;  // what both have
+  ASSERT_EQ(rdma_set_local_ece(passive, &shown), 0);
+  ASSERT_EQ(rdma_accept(passive, &parameters), 0);
+  client.Next(RDMA_CM_EVENT_CONNECT_RESPONSE);
+  ASSERT_EQ(rdma_get_remote_ece(active, &shown), 0);
+  EXPECT_EQ(shown.vendor_id, sent.vendor_id);
+  EXPECT_EQ(shown.options, 1U);
+}
+
 // A peer that is not Verbena waits for the timer whenever a page is absent.
 TEST(ConnectionTest, TheTimerOfRnrNaksIsShortForAPeerThatRetriesForEver) {
   RequestWorld world;  // whose client asks for six retries

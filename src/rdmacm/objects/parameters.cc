@@ -70,7 +70,8 @@ ConnectionParameters ParametersOf(const Id& id, const rdma_conn_param* given) {
   ConnectionParameters parameters{.service = ServiceOf(id.qp_type),
                                   .responder_resources = id.responder_resources,
                                   .initiator_depth = id.initiator_depth,
-                                  .qkey = QKey{RDMA_UDP_QKEY}};
+                                  .qkey = QKey{RDMA_UDP_QKEY},
+                                  .vendor_options = {id.local_ece.vendor_id, id.local_ece.options}};
   if (given != nullptr) {
     parameters.flow_control = given->flow_control != 0;
     parameters.retry_count = std::min(given->retry_count, kRetriesMax);

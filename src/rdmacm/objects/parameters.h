@@ -38,4 +38,11 @@ inline constexpr size_t kRejectDataMax = 148;
 // The queue pair, the limits of reads, and the retries; without private data. `given` may be null.
 [[nodiscard]] ConnectionParameters ParametersOf(const Id& id, const rdma_conn_param* given);
 
+// The vendor's options of the peer, as programs see them.
+[[nodiscard]] inline ibv_ece EceOf(const ConnectionParameters& peer) {
+  return {.vendor_id = peer.vendor_options.vendor_id,
+          .options = peer.vendor_options.options,
+          .comp_mask = 0};
+}
+
 }  // namespace verbena::rdmacm

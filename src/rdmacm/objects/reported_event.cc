@@ -62,6 +62,7 @@ void OnResponse(const CmEvent& from, ReportedEvent& event) {
   const ConnectionParameters& peer = from.peer;
   CopyConnection(peer, event);
   Set(event, RDMA_CM_EVENT_CONNECT_RESPONSE);
+  id.remote_ece = EceOf(peer);
   if (!id.agreement) return;
   id.agreement->peer_psn = peer.psn;
   id.agreement->peer_qp = peer.qp;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "rdmacm/objects/parameters.h"
 #include "rdmacm/objects/path.h"
 #include "rdmacm/objects/random_psn.h"
 
@@ -40,6 +41,7 @@ ErrorOr<void> TakeRequest(Id& listener, const CmEvent& request, ReportedEvent& e
   if (!IsDatagram(id)) {
     id.options.type_of_service = request.peer.traffic_class;
     id.agreement = AgreementOf(request.peer);
+    id.remote_ece = EceOf(request.peer);
     id.responder_resources = id.agreement->responder_resources;
     id.initiator_depth = id.agreement->initiator_depth;
     if (const auto ok = ShowPath(id, id.agreement->mtu); !ok) return ok;

@@ -74,8 +74,9 @@ struct PageRequest {
   QpNumber qp;
   FaultTicket ticket;
   memory::Fault fault;
-  // For an unreliable service, whose messages should not wait for pages that the program has just
-  // used: if the pages are in memory, the answer comes before the next step of the queue pair.
+  // If the pages are in memory, the answer comes before the next step of the queue pair, even where
+  // that costs a report of the system (odp::Paging): for an unreliable service, whose messages
+  // should not wait for pages that the program has just used.
   bool is_urgent = false;
 };
 

@@ -19,6 +19,26 @@ std::optional<CmMessage> ParseMessage(uint16_t attribute, std::span<const std::b
   }
 }
 
+template <class Message>
+concept HasEce = requires(Message message) {
+  message.ece;
+};
+
+// The options of ECE, for those messages that have them.
+template <class Message>
+uint32_t AttributeModifierOf(const Message& message) {
+  if constexpr (HasEce<Message>) return message.ece.options;
+  return 0;
+}
+
+void TakeAttributeModifier(uint32_t modifier, CmMessage& message) {
+  std::visit(
+      [&]<class Message>(Message& held) {
+        if constexpr (HasEce<Message>) held.ece.options = modifier;
+      },
+      message);
+}
+
 }  // namespace
 
 std::optional<CmMad> CmMad::Parse(std::span<const std::byte> bytes) {
@@ -30,6 +50,7 @@ std::optional<CmMad> CmMad::Parse(std::span<const std::byte> bytes) {
   }
   auto message = ParseMessage(header->attribute, bytes.subspan(MadHeader::kSize));
   if (!message) return std::nullopt;
+  TakeAttributeModifier(header->attribute_modifier, *message);
   return CmMad{header->transaction, *message};
 }
 
@@ -40,7 +61,8 @@ void CmMad::Serialize(std::span<std::byte> bytes) const {
                   .class_version = kClassVersion,
                   .method = kSend,
                   .transaction = transaction,
-                  .attribute = static_cast<uint16_t>(held.kAttribute)}
+                  .attribute = static_cast<uint16_t>(held.kAttribute),
+                  .attribute_modifier = AttributeModifierOf(held)}
             .Serialize(bytes);
         held.Serialize(bytes.subspan(MadHeader::kSize));
       },

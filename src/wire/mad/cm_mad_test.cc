@@ -30,6 +30,18 @@ TEST(CmMadTest, HasTheHeaderOfItsClass) {
   EXPECT_TRUE(std::ranges::equal(std::span(bytes).first(MadHeader::kSize), header));
 }
 
+TEST(CmMadTest, TheAttributeModifierHasTheOptionsOfEce) {
+  constexpr size_t kModifier = 20;
+  const CmEce ece{.vendor_id = 0x15b3, .options = 0xA1B2C3D4};
+  const CmMad req{TransactionId(1), CmReq{.ece = ece}};
+  const CmMad rep{TransactionId(2), CmRep{.ece = ece}};
+  for (const CmMad& mad : {req, rep}) {
+    const auto bytes = mad.ToBytes();
+    EXPECT_TRUE(std::ranges::equal(std::span(bytes).subspan(kModifier, 4), FromHex("a1b2c3d4")));
+    EXPECT_EQ(CmMad::Parse(bytes), mad);
+  }
+}
+
 TEST(CmMadTest, RefusesWhatIsNotAMessageOfItsClass) {
   const auto good = CmMad{TransactionId(1), CmRtu{}}.ToBytes();
   ASSERT_TRUE(CmMad::Parse(good));

@@ -16,6 +16,8 @@ std::optional<CmRep> CmRep::Parse(std::span<const std::byte> bytes) {
                .remote_comm_id = CommId(reader->Load32<4>()),
                .local_q_key = QKey(reader->Load32<8>()),
                .local_qp = QpNumber(reader->Load24<12>()),
+               .ece = {.vendor_id = uint32_t{reader->Load8<15>()} << 16 |
+                                    uint32_t{reader->Load8<19>()} << 8 | reader->Load8<23>()},
                .local_eecn = EeContext(reader->Load24<16>()),
                .starting_psn = Psn(reader->Load24<20>()),
                .responder_resources = reader->Load8<24>(),
@@ -36,8 +38,11 @@ void CmRep::Serialize(std::span<std::byte> bytes) const {
   writer.Store32<4>(remote_comm_id.value());
   writer.Store32<8>(local_q_key.value());
   writer.Store24<12>(local_qp.value());
+  writer.Store8<15>(static_cast<uint8_t>(ece.vendor_id >> 16));
   writer.Store24<16>(local_eecn.value());
+  writer.Store8<19>(static_cast<uint8_t>(ece.vendor_id >> 8));
   writer.Store24<20>(starting_psn.value());
+  writer.Store8<23>(static_cast<uint8_t>(ece.vendor_id));
   writer.Store8<24>(responder_resources);
   writer.Store8<25>(initiator_depth);
   writer.Store8<26>(

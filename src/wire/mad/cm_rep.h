@@ -20,8 +20,11 @@ namespace verbena::wire {
 //        4     32  remote_comm_id
 //        8     32  local_q_key
 //       12     24  local_qp
+//       15      8  vendor_id, high
 //       16     24  local_eecn
+//       19      8  vendor_id, middle
 //       20     24  starting_psn
+//       23      8  vendor_id, low
 //       24      8  responder_resources
 //       25      8  initiator_depth
 //    26[0]      5  target_ack_delay
@@ -41,6 +44,7 @@ struct CmRep {
   CommId remote_comm_id{};  // the receiver's
   QKey local_q_key{};       // reliable datagram
   QpNumber local_qp{};
+  CmEce ece{};
   EeContext local_eecn{};
   Psn starting_psn{};
   uint8_t responder_resources{};

@@ -13,6 +13,7 @@ CmRep Example() {
           .remote_comm_id = CommId(0x3738393a),
           .local_q_key = QKey(0x3e3f4041),
           .local_qp = QpNumber(0x454647),
+          .ece = {.vendor_id = 0x484e54},
           .local_eecn = EeContext(0x4b4c4d),
           .starting_psn = Psn(0x515253),
           .responder_resources = 0x57,
@@ -28,7 +29,7 @@ CmRep Example() {
 
 TEST(CmRepTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(),
-                     "30313233 3738393a 3e3f4041 45464700 4b4c4d00 51525300 575bbfb0 5f606162 "
+                     "30313233 3738393a 3e3f4041 45464748 4b4c4d4e 51525354 575bbfb0 5f606162 "
                      "63646566");
 }
 
@@ -36,7 +37,7 @@ TEST(CmRepTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmRep(random); });
 }
 
-TEST(CmRepTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 28); }
+TEST(CmRepTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 4); }
 
 TEST(CmRepTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()),

@@ -13,6 +13,7 @@ std::optional<CmReq> CmReq::Parse(std::span<const std::byte> bytes) {
   const auto reader = ByteReader<kSize>::From(bytes);
   if (!reader) return std::nullopt;
   return CmReq{.local_comm_id = CommId(reader->Load32<0>()),
+               .ece = {.vendor_id = reader->Load24<5>()},
                .service_id = ServiceId(reader->Load64<8>()),
                .local_ca_guid = CaGuid(reader->Load64<16>()),
                .local_q_key = QKey(reader->Load32<28>()),
@@ -43,6 +44,7 @@ void CmReq::Serialize(std::span<std::byte> bytes) const {
   ByteWriter<kSize> writer(bytes);
   std::ranges::fill(bytes.first(kSize), std::byte{0});
   writer.Store32<0>(local_comm_id.value());
+  writer.Store24<5>(ece.vendor_id);
   writer.Store64<8>(service_id.value());
   writer.Store64<16>(local_ca_guid.value());
   writer.Store32<28>(local_q_key.value());

@@ -18,6 +18,7 @@ namespace verbena::wire {
 //
 //   byte[bit] bits  field
 //        0     32  local_comm_id
+//        5     24  vendor_id
 //        8     64  service_id
 //       16     64  local_ca_guid
 //       28     32  local_q_key
@@ -49,6 +50,7 @@ struct CmReq {
   static constexpr CmAttribute kAttribute = CmAttribute::kReq;
 
   CommId local_comm_id{};  // the sender's
+  CmEce ece{};
   ServiceId service_id{};
   CaGuid local_ca_guid{};
   QKey local_q_key{};  // reliable datagram

@@ -10,6 +10,7 @@ namespace {
 
 CmReq Example() {
   return {.local_comm_id = CommId(0x30313233),
+          .ece = {.vendor_id = 0x343536},
           .service_id = ServiceId(0x3738393a3b3c3d3e),
           .local_ca_guid = CaGuid(0x4243444546474849),
           .local_q_key = QKey(0x4d4e4f50),
@@ -58,7 +59,7 @@ CmReq Example() {
 
 TEST(CmReqTest, HasTheBytesOfTheSpecification) {
   ExpectMessageBytes(Example(),
-                     "30313233 00000000 3738393a 3b3c3d3e 42434445 46474849 00000000 4d4e4f50 "
+                     "30313233 00343536 3738393a 3b3c3d3e 42434445 46474849 00000000 4d4e4f50 "
                      "5455565a 5e5f6064 68696abf 6e6f70bd 7475bdbd 11002200 fd000000 00000000 "
                      "00000000 00000001 fd000000 00000000 00000000 00000002 abcd0021 60405890 "
                      "11012201 fd010000 00000000 00000000 00000001 fd010000 00000000 00000000 "
@@ -69,7 +70,7 @@ TEST(CmReqTest, SurvivesARoundTrip) {
   ExpectRoundTrips([](Random& random) { return DrawCmReq(random); });
 }
 
-TEST(CmReqTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 88); }
+TEST(CmReqTest, IgnoresReservedBits) { EXPECT_EQ(ReservedBitsOf(Example()), 64); }
 
 TEST(CmReqTest, HasATextForm) {
   EXPECT_EQ(ToString(Example()),

@@ -25,6 +25,15 @@ using CmMtu = StrongId<struct CmMtuTag, uint8_t>;
 // What of a service a connection is (IBA 12.6.5): `extended_transport` says more about the last.
 enum class CmServiceType : uint8_t { kRc = 0, kUc = 1, kRd = 2, kExtended = 3 };
 
+// Enhanced connection establishment, in a REQ or REP: options of a vendor. The message has the
+// vendor, the attribute modifier of the MAD header has the options.
+struct CmEce {
+  uint32_t vendor_id = 0;  // 24 bits; 0: none
+  uint32_t options = 0;
+
+  friend bool operator==(const CmEce&, const CmEce&) = default;
+};
+
 // Which message an MRA or a REJ is about, in 2 bits.
 enum class CmSubject : uint8_t { kReq = 0, kRep = 1, kOther = 2 };
 
