@@ -59,7 +59,7 @@ struct Options {
   // --- The progress thread: see docs/threading.md. ---
 
   // A completion queue counts as polled for this long after the last poll.
-  std::chrono::nanoseconds poll_recent = std::chrono::microseconds(20);
+  std::chrono::nanoseconds poll_recent = std::chrono::microseconds(50);
   // The back-off of the progress thread while the program polls: doubles from min to max.
   std::chrono::nanoseconds backoff_min = std::chrono::microseconds(50);
   std::chrono::nanoseconds backoff_max = std::chrono::milliseconds(1);

@@ -65,7 +65,7 @@ struct AdapterOptions {
   // --- The progress thread: see docs/threading.md. ---
 
   // A CQ counts as polled for this long after the last poll.
-  Duration poll_recent = Microseconds(20);
+  Duration poll_recent = Microseconds(50);
   // The same while the poller has something to transmit.
   Duration pass_time = Microseconds(200);
   // A poller that has yielded is expected back within this time: it comes back, unless another

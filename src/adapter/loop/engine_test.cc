@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -239,6 +240,28 @@ TEST_F(EngineTest, ModerationSetsADeadline) {
   EXPECT_LT(engine_.next_time(), Now() + Seconds(6));
   engine_.RemoveCq(cq_);
   EXPECT_EQ(engine_.next_time(), Time::Never());
+}
+
+class EngineThreads : public EngineTest {};
+
+// A packet that the poller cannot take must not keep it awake: the holder may need its processor.
+TEST_F(EngineThreads, APollerSleepsWhileAnotherThreadHoldsTheLock) {
+  std::atomic<bool> is_held = false, ends = false;
+  std::thread holder([&] {
+    const EngineLock lock(engine_);
+    is_held = true;
+    while (!ends) usleep(100);
+  });
+  EXPECT_TRUE(Becomes([&] { return is_held.load(); }));
+  SendSomething();
+  EXPECT_TRUE(engine_.is_taken());
+  const Time before = Now();
+  EXPECT_GE(engine_.SleepOnLock(before, Milliseconds(20)) - before, Milliseconds(20));
+  ends = true;
+  const Time after = engine_.SleepOnLock(Now(), Seconds(100));
+  EXPECT_LT(after - before, Seconds(50)) << "the release wakes it up";
+  holder.join();
+  EXPECT_FALSE(engine_.is_taken());
 }
 
 }  // namespace

@@ -86,6 +86,7 @@ void ProgressThread::Work() {
       const bool relieved = IsRelieved();
       BackOff(relieved ? Duration::Max() : away);
       away = relieved ? backoff_min_ : std::min(away * 2, backoff_max_);
+      if (!IsServed() && HasPolledSinceCheck()) BackOff(backoff_min_);
       FinishWork();
       in_vain = false;
       was_backed_off = true;
@@ -161,6 +162,13 @@ bool ProgressThread::IsPolled() const {
 
 bool ProgressThread::IsServed() const {
   return waits_.is_served() || Now() < std::max(engine_.yielded_until(), engine_.polled_until());
+}
+
+// A poller that was preempted for a moment, on a busy machine or by this very thread, comes back.
+// Serving in its place would contend with it for the processor and for the engine.
+bool ProgressThread::HasPolledSinceCheck() {
+  const Time until = engine_.polled_until();
+  return std::exchange(seen_polled_until_, until) != until && until != Time();
 }
 
 bool ProgressThread::IsRelieved() {

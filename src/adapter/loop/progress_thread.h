@@ -58,6 +58,8 @@ class ProgressThread {
   bool IsPolled() const;
   // The same, or a thread has polled recently.
   bool IsServed() const;
+  // A thread has polled since the last call, and the program has not armed a queue since.
+  bool HasPolledSinceCheck();
   // The same waiter has served since the last call, so this thread can sleep until it leaves.
   bool IsRelieved();
   void FinishWork();
@@ -71,6 +73,7 @@ class ProgressThread {
   // falls when the program took them first. While it is not 0, polls do not make the thread back
   // off.
   uint32_t needed_ = 0;
+  Time seen_polled_until_;         // engine_.polled_until() at the last HasPolledSinceCheck
   uint64_t seen_serve_count_ = 0;  // waits_.serve_count() at the last IsRelieved
   std::atomic<bool> stops_ = false;
   std::atomic<bool> is_backed_off_ = false;

@@ -131,6 +131,31 @@ TEST_F(ProgressThreadLongBackoffThreads, IsNotifiedOfWorkUnlessItHasBackedOff) {
   EXPECT_EQ(progress_thread.wake_ups(), away) << "the poller finds the work";
 }
 
+AdapterOptions SlowChecks() {
+  AdapterOptions options = TestOptions();
+  options.poll_recent = Milliseconds(20);
+  options.backoff_min = options.backoff_max = Milliseconds(100);
+  return options;
+}
+
+class ProgressThreadSlowChecksThreads : public ProgressThreadThreads {
+ protected:
+  ProgressThreadSlowChecksThreads() : ProgressThreadThreads(SlowChecks()) {}
+};
+
+// It may have been preempted.
+TEST_F(ProgressThreadSlowChecksThreads, APollerThatIsAwayAtACheckHasUntilTheNextOne) {
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  const Time begin = Now();
+  ASSERT_TRUE(Becomes([&] {
+    engine_.Progress(cq_);
+    wake_.Signal();
+    return progress_thread.is_backed_off();
+  }));
+  EXPECT_TRUE(Becomes([&] { return !progress_thread.is_backed_off(); }));
+  EXPECT_GE(Now() - begin, 2 * options_.backoff_min);
+}
+
 TEST_F(ProgressThreadThreads, IsWokenByTheAlarm) {
   ProgressThread progress_thread(engine_, waits_, wake_, options_);
   usleep(10'000);
