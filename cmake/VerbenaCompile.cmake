@@ -41,7 +41,7 @@ if(VERBENA_QUICK)
   verbena_compile_options(-w)
 endif()
 if(VERBENA_UNITY)
-  # A local name is no mistake because another file has it, too; the release build is the judge.
+  # A local name is no mistake because another file has it, too. `make lint` checks each file alone.
   verbena_compile_options(-Wno-shadow)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

@@ -43,6 +43,7 @@ function(verbena_bench name)
                            benchmark::benchmark_main)
   if("checks" IN_LIST VERBENA_PARTS)
     add_test(NAME bench.${name}.smoke COMMAND ${name}_bench --benchmark_min_time=0.01)
+    set_tests_properties(bench.${name}.smoke PROPERTIES TIMEOUT 300)
   endif()
 endfunction()
 

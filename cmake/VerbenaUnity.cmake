@@ -1,6 +1,6 @@
 # Several source files as one translation unit, which takes almost half of the time: what they
-# include is read and instantiated once. In the builds for tests and the demo only (VERBENA_UNITY):
-# the release build stays what users run, and that of the linter compiles each file alone.
+# include is read and instantiated once. Not in the debug build, where a changed file should be
+# compiled soon, and not in that of the linter, where each file is compiled alone (VERBENA_UNITY).
 
 # So many files at most: two processors both have something to do, and a changed file does not take
 # the whole folder with it.

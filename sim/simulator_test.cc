@@ -113,7 +113,8 @@ TEST(SimulatorTest, AProcessThatStartsAgainIsNotTakenForTheDeadOne) {
     swarm.one_machine = swarm.fixed_psn = true;
     swarm.has_spared = false;
     swarm.crash = 10;
-    swarm.managed_connections = 0;  // see Swarm::Draw
+    // See Swarm::Draw.
+    swarm.managed_connections = swarm.tag_connections = swarm.reactive_connections = 0;
     const Simulator::Result result = Simulator::Run(swarm, nullptr);
     EXPECT_EQ(result.failure, "") << "seed " << seed;
     stale += result.stale;

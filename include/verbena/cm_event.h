@@ -45,11 +45,11 @@ enum class CmService : uint8_t { kRc, kUc, kXrc, kUd };
 
 // Enhanced connection establishment: options of a vendor's queue pairs, which both ends must know.
 // The connection manager only carries them.
-struct ConnectionOptions {
+struct VendorOptions {
   uint32_t vendor_id = 0;  // 24 bits; 0: none
   uint32_t options = 0;
 
-  friend bool operator==(const ConnectionOptions&, const ConnectionOptions&) = default;
+  friend bool operator==(const VendorOptions&, const VendorOptions&) = default;
 };
 
 // What one end says of itself when a connection is made: in a request, and in its acceptance.
@@ -68,8 +68,8 @@ struct ConnectionParameters {
   uint8_t ack_timeout = 14;  // 4.096 us << it
   uint8_t traffic_class = 0;
   uint8_t hop_limit = 64;
-  QKey qkey = {};                         // of a datagram service
-  ConnectionOptions vendor_options = {};  // not of a datagram service
+  QKey qkey = {};                     // of a datagram service
+  VendorOptions vendor_options = {};  // not of a datagram service
   CmPrivateData private_data = {};
 };
 

@@ -104,6 +104,20 @@ bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job) {
   return mapped;
 }
 
+bool IsMapped(const memory::MemoryCore& memory, const PageJob& job) {
+  const Fault& fault = job.request.fault;
+  const auto found = memory.table.FindLive(fault.region, EntryType::kRegion);
+  if (!found || job.page_count == 0) return false;
+  const memory::ProtectionEntry& region = **found;
+  if (IsAddressSpace(region)) {
+    const memory::ConsumerId owner = memory.domains.Find(region.pd)->owner;
+    const memory::PageTable& pages = *memory.consumers.Find(owner)->pages;
+    return pages.Find(memory::VirtualAddress(job.address)).Allows(fault.for_write);
+  }
+  return fault.first_page < region.table->page_count() &&
+         region.table->Find(fault.first_page).Allows(fault.for_write);
+}
+
 bool MapPages(memory::MemoryCore& memory, ResidencyScan& watch, const PageJob& job, Time now) {
   const bool mapped = MapManagedPages(memory, job);
   if (mapped) watch.Note(job.address, job.paged_in * job.request.fault.page_shift.bytes(), now);

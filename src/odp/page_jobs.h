@@ -24,6 +24,8 @@ namespace verbena::odp {
                             Time now);
 // The same without the residency scan: the arena reports managed pages before it takes them away.
 [[nodiscard]] bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job);
+// Whether the tables have the first page of the job by now.
+[[nodiscard]] bool IsMapped(const memory::MemoryCore& memory, const PageJob& job);
 
 // Calls fn(job) for each run of the 4 KiB pages of `wanted` that are in memory already. Does not
 // page in the others.

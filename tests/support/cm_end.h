@@ -89,16 +89,21 @@ class CmEnd {
     pollfd file{.fd = channel->fd, .events = POLLIN, .revents = 0};
     return poll(&file, 1, timeout_ms) == 1;
   }
+  // The next event.
+  OwnedEvent Next() const {
+    rdma_cm_event* event = nullptr;
+    EXPECT_EQ(rdma_get_cm_event(channel, &event), 0);
+    return OwnedEvent(event);
+  }
   // The next event, which must be of this type.
   OwnedEvent Next(rdma_cm_event_type type) const {
     if (!HasEvent(kTimeoutMs)) {
       ADD_FAILURE() << "no event; expected " << rdma_event_str(type);
       return nullptr;
     }
-    rdma_cm_event* event = nullptr;
-    EXPECT_EQ(rdma_get_cm_event(channel, &event), 0);
+    OwnedEvent event = Next();
     EXPECT_STREQ(rdma_event_str(event->event), rdma_event_str(type)) << "status " << event->status;
-    return OwnedEvent(event);
+    return event;
   }
 
   // A listener on a free port of the loopback address.

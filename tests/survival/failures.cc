@@ -154,7 +154,9 @@ extern "C" {
 // itself would be called by the loader and by a sanitizer before they are ready for it.
 void* __real_calloc(size_t count, size_t size);
 void* __wrap_calloc(size_t count, size_t size) {
-  return survival::Fails(Resource::kMemory) ? nullptr : __real_calloc(count, size);
+  if (!survival::Fails(Resource::kMemory)) return __real_calloc(count, size);
+  errno = ENOMEM;
+  return nullptr;
 }
 
 void* mmap(void* at, size_t length, int protection, int flags, int fd, off_t offset) noexcept {

@@ -17,9 +17,12 @@ struct Row {
   std::function<void(World&)> tear_down = [](World&) {};  // after a call that succeeded
   // Each attempt uses up a number that is not reused soon, so the table of numbers grows.
   bool takes_number = false;
+  // The call uses the device that librdmacm keeps open, whose tables grow.
+  bool uses_kept_device = false;
 };
 
 [[nodiscard]] std::vector<Row> ExportRows();
 [[nodiscard]] std::vector<Row> OperationRows();
+[[nodiscard]] std::vector<Row> CmRows();
 
 }  // namespace verbena::survival

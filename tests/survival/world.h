@@ -7,11 +7,14 @@
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "tests/support/cm_end.h"
 
 namespace verbena::survival {
 
@@ -110,6 +113,17 @@ class World {
     EXPECT_NE(qp, nullptr);
     AtEnd([qp] { return ibv_destroy_qp(qp); });
     return qp;
+  }
+
+  testing::CmEnd& Cm() {
+    if (cm_ == nullptr) {
+      cm_ = std::make_unique<testing::CmEnd>();
+      AtEnd([this] {
+        cm_.reset();
+        return 0;
+      });
+    }
+    return *cm_;
   }
 
   // What the row's own call has made; the row destroys it.
@@ -223,6 +237,7 @@ class World {
   ibv_mr* mr_ = nullptr;
   ibv_srq* srq_ = nullptr;
   ibv_xrcd* xrcd_ = nullptr;
+  std::unique_ptr<testing::CmEnd> cm_;
   std::vector<std::function<int()>> ends_;
 };
 

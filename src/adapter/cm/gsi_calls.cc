@@ -6,6 +6,8 @@
 #include "adapter/cm/cm_values.h"
 #include "adapter/cm/gsi.h"
 #include "base/check.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
 
 namespace verbena::adapter {
 namespace {
@@ -155,12 +157,17 @@ ErrorOr<void> Gsi::Listen(CmEnd& end, uint32_t backlog, Time now) {
   if (const auto listens = manager_->Listen(at, backlog); !listens) {
     return Fail(CmErrorOf(listens.error()));
   }
+  Rollback listening([&] { CHECK(manager_->StopListening(at).has_value()); });
+  listeners_.emplace(at, &end);
+  listening.Keep();
   end.listens_on = at;
   end.state = CmEnd::State::kListening;
-  listeners_.emplace(at, &end);
-  early_.OnListen({end.space, end.local.port}, now);
-  OfferAgain(now);
-  DrainEvents(now);
+  // Without memory the requests that came early are lost, and retransmitted by their senders.
+  static_cast<void>(WhenMemory([&] {
+    early_.OnListen({end.space, end.local.port}, now);
+    OfferAgain(now);
+    DrainEvents(now);
+  }));
   return {};
 }
 

@@ -313,7 +313,11 @@ void Adapter::Idle(const Cq& cq, Time now) {
   if (backoff.WantsTime()) [[unlikely]] {
     backoff.OnTimed(Now() - now);
   }
-  switch (backoff.OnEmpty(now)) {
+  const PollBackoff::Step step = backoff.OnEmpty(now);
+  if (step != PollBackoff::Step::kSpin && impl_->engine.is_taken()) {
+    return backoff.OnLockFree(impl_->engine.SleepOnLock(now, PollBackoff::kNap));
+  }
+  switch (step) {
     case PollBackoff::Step::kSpin:
       return;
     case PollBackoff::Step::kYield:

@@ -6,6 +6,7 @@
 #include "adapter/control/adapter.h"
 #include "adapter/control/endpoint_claims.h"
 #include "adapter/control/impl.h"
+#include "base/error.h"
 #include "fabric/interfaces.h"
 
 namespace verbena::adapter {
@@ -51,7 +52,10 @@ ErrorOr<void> Adapter::Destroy(CmEnd* end) {
 ErrorOr<void> Adapter::Bind(CmEnd& end, const CmAddress& address, bool reuse_address,
                             bool own_family_only) {
   const bool is_any = address.ip.is_unspecified() || address.ip == kAnyIpv4;
+  errno = 0;
   if (!is_any && !address.ip.is_link_local() && !impl_->addresses.Has(address.ip)) {
+    // Has needs a socket.
+    if (errno != 0 && errno != EADDRNOTAVAIL) return Fail(SystemError("cannot check the address"));
     return Fail(Error{ErrorCode::kInvalid,
                       ToString(address.ip) + " is not an address of this machine", EADDRNOTAVAIL});
   }

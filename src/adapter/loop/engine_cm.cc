@@ -52,14 +52,17 @@ void Engine::EnsureRocePort() {
   next_claim_ = Time::Never();
   if (!gsi.has_listeners() || options_.strict || endpoints_.Has(kFirst)) return;
   if (!claim_roce_port_) return;
-  auto fabric = claim_roce_port_();
-  const bool claimed = fabric != nullptr && qps.has_room_for_endpoint() &&
-                       AddEndpoint(std::move(fabric)).has_value();
-  if (claimed) {
+  next_claim_ = now_ + kClaimAgain;
+  // Without memory the next try may succeed.
+  static_cast<void>(WhenMemory([&] {
+    AssertHeld();
+    auto fabric = claim_roce_port_();
+    const bool claimed = fabric != nullptr && qps.has_room_for_endpoint() &&
+                         AddEndpoint(std::move(fabric)).has_value();
+    if (!claimed) return;
+    next_claim_ = Time::Never();
     on_claimed_();
-  } else {
-    next_claim_ = now_ + kClaimAgain;
-  }
+  }));
 }
 
 }  // namespace verbena::adapter

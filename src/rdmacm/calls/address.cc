@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/result.h"
+#include "base/rollback.h"
 #include "rdmacm/failure.h"
 #include "rdmacm/objects/completion.h"
 #include "rdmacm/objects/id.h"
@@ -57,6 +58,17 @@ ErrorOr<CmAddress> SourceFor(const Id& id, const CmAddress& destination) {
   return source;
 }
 
+// Changes the state and posts the event, or does neither. Another thread may take the event before
+// this call returns.
+ErrorOr<void> Advance(Id& id, IdState to, rdma_cm_event_type event) {
+  const IdState from = id.state;
+  id.state = to;
+  Rollback changed([&] { id.state = from; });
+  auto posted = PostEvent(id, {.type = event});
+  if (posted) changed.Keep();
+  return posted;
+}
+
 ErrorOr<void> Resolve(Id& id, const sockaddr* from, const sockaddr& to) {
   CmAddress destination = FromSockaddr(to);
   if (id.state == IdState::kIdle) {
@@ -75,8 +87,7 @@ ErrorOr<void> Resolve(Id& id, const sockaddr* from, const sockaddr& to) {
   }
   ShowLocal(id, *source);
   ShowRemote(id, destination);
-  id.state = IdState::kAddressResolved;
-  return PostEvent(id, {.type = RDMA_CM_EVENT_ADDR_RESOLVED});
+  return Advance(id, IdState::kAddressResolved, RDMA_CM_EVENT_ADDR_RESOLVED);
 }
 
 ErrorOr<void> ResolveRoute(Id& id) {
@@ -84,8 +95,7 @@ ErrorOr<void> ResolveRoute(Id& id) {
     return Fail(Invalid("call rdma_resolve_addr first, and rdma_resolve_route only once"));
   }
   if (auto ok = ShowPath(id, MtuOf(id)); !ok) return ok;
-  id.state = IdState::kRouteResolved;
-  return PostEvent(id, {.type = RDMA_CM_EVENT_ROUTE_RESOLVED});
+  return Advance(id, IdState::kRouteResolved, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
 ErrorOr<void> Listen(Id& id, int backlog) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "base/rollback.h"
 
 namespace verbena::rdmacm {
 
@@ -50,8 +51,9 @@ ErrorOr<void> AttachDevice(Id& id) {
 ErrorOr<void> PostEvent(Id& id, PostedEvent event) {
   const MutexLock lock(id.mutex);
   id.posted.push_back(std::move(event));
+  Rollback pushed([&]() VERBENA_UNDER_CALLERS_LOCK { id.posted.pop_back(); });
   auto posted = Cast(id.channel).handle.Post(ToUser(id.key), 0);
-  if (!posted) id.posted.pop_back();
+  if (posted) pushed.Keep();
   return posted;
 }
 

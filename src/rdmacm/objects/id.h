@@ -79,8 +79,6 @@ struct Id : rdma_cm_id {
   Id& operator=(const Id&) = delete;
   ~Id();
 
-  // The key that events of this id carry. After Withdraw, events of this id are dropped.
-  const IdKey key;
   EventCount events;
 
   std::unique_ptr<EventChannel> own_channel;  // of a synchronous id; else null
@@ -102,6 +100,10 @@ struct Id : rdma_cm_id {
   Mutex mutex;
   std::deque<PostedEvent> posted VERBENA_GUARDED_BY(mutex);
   std::list<std::shared_ptr<Group>> groups VERBENA_GUARDED_BY(mutex);
+
+  // The key that events of this id carry. After Withdraw, events of this id are dropped. The last
+  // member, because the constructor enters the id in a table, and must not fail after that.
+  const IdKey key;
 };
 
 [[nodiscard]] inline Id& Cast(rdma_cm_id* id) { return *static_cast<Id*>(id); }
