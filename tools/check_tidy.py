@@ -36,6 +36,7 @@ UNTESTED: dict[str, str] = {
     "src/host/agent.cc": "the other end of a broker: broker_test.cc",
     "src/host/operator_client.cc": "likewise",
     "src/odp/managed_pages.cc": "needs an engine: adapter/control/managed_pages_test.cc",
+    "src/odp/managed_pages_arenas.cc": "likewise: the part of managed_pages.h for arenas",
     "src/odp/takeover_memory.cc": "likewise: adapter/control/takeover_memory_test.cc",
     "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",
     "src/managed/uring_swap_file.cc": "likewise",

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "host/arbiter.h"
 #include "host/broker_connection.h"
+#include "host/guest_words.h"
 #include "host/memory_files.h"
 
 namespace verbena::host {
@@ -70,6 +71,7 @@ class Broker {
     uint64_t started = 0;
     GuestLimits limits = {};
     MemoryFiles memory = {};
+    GuestWords words = {};
     FileDescriptor process = {};  // a pidfd; none of a guest that was recorded only
     ConnectionId connection = 0;  // 0: it is absent
     UseMessage use = {};
@@ -95,6 +97,7 @@ class Broker {
   [[nodiscard]] bool HandleGuest(GuestId id, Guest& guest, BrokerChannel::Received received);
   [[nodiscard]] bool HandleMemory(GuestId id, Guest& guest, const MemoryMessage& memory,
                                   FileDescriptor file);
+  [[nodiscard]] bool HandleRegion(GuestId id, Guest& guest, const RegionMessage& region);
   void HandleRegion(GuestId id, const RegionEventMessage& event);
   [[nodiscard]] bool SendStatus(BrokerConnection& connection);
   [[nodiscard]] bool Operate(BrokerConnection& connection, const OperateMessage& operate);
@@ -104,6 +107,7 @@ class Broker {
   void EndGuest(GuestId id);
   void Measure(GuestId id, const Guest& guest);
   void MeasureDebtors();
+  void ReadWords(GuestId id, const Guest& guest);
   [[nodiscard]] ErrorOr<GuestLimits> LimitsOf(const HelloMessage& hello) const;
   [[nodiscard]] uint64_t TakeRecorded(const std::string& name, pid_t pid, uint64_t started);
 

@@ -11,7 +11,9 @@ TEST(BrokerPath, IsInTheUsersFolder) {
   const std::string path = DefaultBrokerSocket();
   EXPECT_TRUE(path.ends_with("/verbena/broker.sock"));
   EXPECT_EQ(path.front(), '/');
-  if (geteuid() == 0) EXPECT_EQ(path, "/run/verbena/broker.sock");
+  if (geteuid() == 0) {
+    EXPECT_EQ(path, "/run/verbena/broker.sock");
+  }
 }
 
 }  // namespace

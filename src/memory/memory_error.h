@@ -15,7 +15,6 @@ enum class MemoryError : uint8_t {
   kNoSuchKey,         // free, retired, or of another generation
   kWrongType,         // a region was meant and a window given, or the like
   kWrongState,        // swapped out twice, filled in twice, ...
-  kForeignDomain,     // objects of different protection domains
   kInUse,             // something still depends on it
   kLimitReached,      // a table is full; the options say which and how large
   kTooLarge,          // longer than a translation table can cover

@@ -71,6 +71,9 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("regions not under the memory budget", of.budget.regions_native);
   visit("most bytes in memory under the budget", of.budget.resident_peak);
   visit("accesses of the program that waited", of.budget.program_faults);
+  visit("page faults of the first stage", of.budget.first_stage_faults);
+  visit("of these, pages that were in memory", of.budget.first_stage_present);
+  visit("page faults of the second stage", of.budget.second_stage_faults);
   visit("pages read from swap", of.budget.pages_read);
   visit("pages written to swap", of.budget.pages_written);
   visit("pages lost in swap", of.budget.pages_lost);

@@ -31,10 +31,6 @@ struct RegionObject {
   }
   // REQUIRES: the process is not a child of the one that opened the device.
   [[nodiscard]] adapter::GuestControl& control() const { return *pd->device.guest_control(); }
-  // Its count of operations; nullptr if it has none, or in a child, which shares the word's memory.
-  [[nodiscard]] memory::CurrentIo::Word* count() const {
-    return pd->device.is_forked() ? nullptr : current_io;
-  }
 
   Ended End() {
     if (has_ended) return {};

@@ -34,6 +34,7 @@ struct Entry {
 
   // Regions and tasks: their pages, or the owner's own tables, or nothing.
   std::shared_ptr<PageSet> pages;
+  GuestKey guest;  // whose physical addresses the pages have
   bool of_address_space = false;
   uint64_t first_offset = 0;
   AddressKind address_kind = AddressKind::kEffective;
@@ -48,10 +49,7 @@ struct Entry {
 };
 
 // The expected result of an access; the alternatives are those of Translation.
-struct Landing {
-  GuestKey second_stage_key;
-  uint32_t attributes = 0;
-};
+struct Landing {};
 struct Outcome {
   std::variant<Landing, Fault, Refusal> answer;
   std::vector<uint64_t> bytes;  // of a landing: machine addresses in order

@@ -38,9 +38,8 @@ class Translator {
   Translation Translate(Key key, KeyAddress address, uint64_t length, AccessKind access,
                         const Accessor& who) const;
 
-  // The same in brief, for the common case: granted, and in one present page of the host, or in two
-  // side by side. Where
-  // it is not there, Translate knows why.
+  // The same in brief, for the common case: granted, and in one present page, or in two side by
+  // side, at each stage. Where it is not there, Translate knows why.
   struct IsSingleSpan {
     MachineAddress at;
     bool is_there = false;
@@ -68,6 +67,8 @@ class Translator {
   [[gnu::noinline]] Translation TranslateInFull(Key key, KeyAddress address, uint64_t length,
                                                 AccessKind access, const Accessor& who) const;
   void FindNothing(uint64_t length, bool writes, Ready& ready) const;
+  [[gnu::noinline]] IsSingleSpan FindThroughGuest(GuestKey guest, PhysicalAddress at,
+                                                  uint64_t length, bool writes, KeyUse use) const;
 
   const ProtectionTable& table_;
   const ProtectionDomains& domains_;
@@ -81,8 +82,9 @@ class Translator {
   alignas(64) mutable Nothing scrap_{};
 };
 
-// The checks in order. With `common_only`, guests' memory, atomics, and memory that is swapped out
-// and waited for are refused too, for the caller to ask again without.
+// The checks in order. With `common_only`, atomics, and memory that is swapped out and waited for
+// are refused too, for the caller to ask again without; whether a guest is there is left to the
+// second stage.
 template <bool common_only>
 [[gnu::always_inline]] inline std::optional<Refusal> Translator::Check(Key key, KeyAddress address,
                                                                        uint64_t length,
@@ -108,8 +110,8 @@ template <bool common_only>
       return Refusal::kRegionNotValid;
     }
   }
-  if (grant.target->guest != kHost) {
-    if (common_only || guests_.Find(grant.target->guest) == nullptr) return Refusal::kGuestGone;
+  if (!common_only && grant.target->guest != kHost) {
+    if (guests_.Find(grant.target->guest) == nullptr) return Refusal::kGuestGone;
   }
 
   if (!TypeFits(*entry, traits.origin, remote_through_regions_)) return Refusal::kWrongType;
@@ -137,6 +139,10 @@ template <bool common_only>
   PhysicalAddress at;
   const bool is_there = table->FindSingleSpan(grant.target->first_offset + grant.offset, length,
                                               TraitsOf(access).writes, at);
+  if (grant.target->guest != kHost) {
+    if (!is_there) return {};
+    return FindThroughGuest(grant.target->guest, at, length, TraitsOf(access).writes, grant.use);
+  }
   return {.at = MachineAddress(at.value()), .is_there = is_there, .use = grant.use};
 }
 
