@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "bench/memory_world.h"
 
@@ -35,6 +36,10 @@ bool Run(const char* name, uint64_t regions, uint64_t calls) {
     Count(calls, [&](uint64_t i) { Use(world.keys[i % world.keys.size()]); });
   } else if (is("translate")) {
     Count(calls, [&](uint64_t i) { Use(world.Hit(world.keys[i % world.keys.size()])); });
+  } else if (is("translate-guest")) {
+    std::vector<Key> keys;
+    for (uint64_t i = 0; i < regions; ++i) keys.push_back(world.RegisterGuestPage(i));
+    Count(calls, [&](uint64_t i) { Use(world.Hit(keys[i % keys.size()])); });
   } else if (is("invalidate-page")) {
     Count(calls, [&](uint64_t i) {
       const uint64_t page = MemoryWorld::kBase + (i % regions) * MemoryWorld::kStride;
@@ -60,7 +65,8 @@ int main(int argc, char** argv) {
   if (argc != 4 || !verbena::bench::Run(argv[1], std::strtoull(argv[2], nullptr, 10),
                                         std::strtoull(argv[3], nullptr, 10))) {
     std::fprintf(stderr,
-                 "usage: memory_count empty|translate|invalidate-page|bind REGIONS CALLS\n");
+                 "usage: memory_count empty|translate|translate-guest|invalidate-page|bind REGIONS "
+                 "CALLS\n");
     return 2;
   }
   return 0;

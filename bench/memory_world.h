@@ -40,6 +40,22 @@ class MemoryWorld {
     return made->remote;
   }
 
+  // A region on a page of a guest, which is present at both stages.
+  Key RegisterGuestPage(uint64_t page) {
+    if (guest == kHost) {
+      guest = *core.guests.Create({.memory_bytes = kGiB, .base = MachineAddress(2 * kTiB)});
+    }
+    const uint64_t physical = page * 4096 % kGiB;
+    const RegionSpec spec{
+        .pd = pd, .start = KeyAddress(kOffset), .length = kBytes, .rights = kFull};
+    const auto made = core.regions.Register(
+        spec, LinearBacking{.base = PhysicalAddress(physical + kOffset), .guest = guest});
+    CHECK(made.has_value());
+    CHECK(core.regions.MapPages(made->local, 0, 1, std::nullopt, true).has_value());
+    CHECK(core.guests.MapInPlace(guest, PhysicalAddress(physical), 1, true).has_value());
+    return made->remote;
+  }
+
   // One remote write of 64 bytes in the middle of a page.
   Translation Hit(Key key) const {
     return core.translator.Translate(key, KeyAddress(kOffset + 640), 64, AccessKind::kRemoteWrite,
@@ -58,6 +74,7 @@ class MemoryWorld {
   MemoryCore core;
   PdId pd;
   Accessor who;
+  GuestKey guest = kHost;
   std::vector<Key> keys;
 };
 

@@ -119,14 +119,14 @@ void MeasureSecondStage() {
   for (const bool is_guest : {false, true}) {
     MemoryCore core;
     const GuestKey guest = is_guest ? *core.guests.Create({.memory_bytes = kPages * kPage}) : kHost;
-    const ConsumerId consumer = *core.consumers.Open({.guest = guest});
+    const ConsumerId consumer = *core.consumers.Open({});
     const PdId pd = *core.domains.Allocate(consumer);
     const auto keys = core.regions.Register({.pd = pd,
                                              .start = {},
                                              .length = kPages * kPage,
                                              .rights = verbena::Access::kAll,
                                              .zero_based = true},
-                                            LinearBacking{.base = PhysicalAddress(0)});
+                                            LinearBacking{.base = {}, .guest = guest});
     if (!keys || !core.regions.MapPages(keys->local, 0, kPages, {}, true)) std::exit(1);
     if (is_guest &&
         !core.guests.Map(guest, PhysicalAddress(0), kPages, MachineAddress(1U << 30), true)) {

@@ -19,7 +19,8 @@ class GuardedMemoryTest : public testing::Test {
   // As the page service and the engine do.
   bool PageIn(const memory::Fault& fault) {
     odp::PageJob job = odp::JobFor(node_.core, {.qp = {}, .ticket = {}, .fault = fault}, 1);
-    return node_.pager.PageIn(job, node_.core) && odp::MapManagedPages(node_.core, job);
+    return node_.pager.PageIn(job, node_.core) &&
+           odp::MapPages(node_.core, node_.pager.watch(), job, node_.clock.now);
   }
 
   memory::Translation Find(const GuardedMemory& guarded, uint64_t offset, uint64_t length) {

@@ -68,9 +68,12 @@ LaneReceiver::LaneReceiver(const Swarm& swarm, Endnode& node, LaneKind kind, uin
       node.MakeGuardedMemory({.bytes = SlotsSize(swarm), .rights = kLocal}, random));
 }
 
-LaneHost::LaneHost(const Swarm& swarm, Endnode& endnode, LaneKind of, Random& random)
+LaneHost::LaneHost(const Swarm& swarm, Endnode& endnode, LaneKind of, Random& random,
+                   Hypervisor* hypervisor)
     : node(&endnode), kind(of) {
-  if (kind == LaneKind::kManaged) managed = std::make_unique<ManagedMemory>(swarm, endnode, random);
+  if (kind == LaneKind::kManaged) {
+    managed = std::make_unique<ManagedMemory>(swarm, endnode, random, hypervisor);
+  }
   const uint32_t count = kind == LaneKind::kXrc ? kXrcReceivers : 1;
   for (uint32_t i = 0; i < count; ++i) {
     adapter::XrcMembership xrc;

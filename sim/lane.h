@@ -39,7 +39,8 @@ struct LaneReceiver {
 // The receiving end of the lanes of a kind on an endnode: an XRC domain with several receivers, or
 // one receiver, with or without managed memory.
 struct LaneHost {
-  LaneHost(const Swarm& swarm, Endnode& node, LaneKind kind, Random& random);
+  LaneHost(const Swarm& swarm, Endnode& node, LaneKind kind, Random& random,
+           Hypervisor* hypervisor);
   // REQUIRES: no lane ends here any more.
   void Release(Findings& findings);
 

@@ -37,6 +37,9 @@ Lanes::Lanes(LaneKind kind, const Swarm& swarm,
       random_(swarm.seed ^ (kStream + static_cast<uint64_t>(kind))),
       endnodes_(endnodes),
       findings_(findings) {
+  if (kind == LaneKind::kManaged && swarm.guests > 0) {
+    hypervisor_ = std::make_unique<Hypervisor>(swarm, endnodes.front()->clock);
+  }
   for (uint32_t i = 0; i < CountOf(kind, swarm); ++i) Connect();
 }
 
@@ -49,9 +52,8 @@ void Lanes::Connect() {
   const uint64_t count = endnodes_.size();
   const uint64_t first = random_.Below(count);
   const uint64_t second = (first + 1 + random_.Below(count - 1)) % count;
-  // A run has one managed memory, where all lanes of that kind end.
-  const bool is_elsewhere = kind_ == LaneKind::kManaged && !hosts_.empty();
-  Endnode& to = is_elsewhere ? *hosts_.front()->node : *endnodes_[second];
+  LaneHost* const managed = SomeManagedHost();
+  Endnode& to = managed != nullptr ? *managed->node : *endnodes_[second];
   Endnode& from = *endnodes_[endnodes_[first].get() == &to ? second : first];
   LaneHost& host = HostOn(to);
   Reserve(from);
@@ -64,7 +66,7 @@ LaneHost& Lanes::HostOn(Endnode& node) {
   const auto found =
       std::ranges::find_if(hosts_, [&](const auto& host) { return host->node == &node; });
   if (found != hosts_.end()) return **found;
-  hosts_.push_back(std::make_unique<LaneHost>(swarm_, node, kind_, random_));
+  hosts_.push_back(std::make_unique<LaneHost>(swarm_, node, kind_, random_, hypervisor_.get()));
   return *hosts_.back();
 }
 
@@ -88,6 +90,7 @@ void Lanes::Disturb() {
 }
 
 void Lanes::FillReceives(bool is_calm) {
+  if (hypervisor_) RunHypervisor(is_calm);
   for (const auto& host : hosts_) {
     if (host->managed) host->managed->Step(is_calm, findings_);
     for (const auto& receiver : host->receivers) {

@@ -71,6 +71,8 @@ class Lanes final : public Program {
   void PostManagedRead(Lane& lane, uint32_t slot, Time now);
   void OnManagedEnded(Lane& lane, const Operation& operation, bool well);
   void ReadAllManaged();
+  void RunHypervisor(bool is_calm);
+  [[nodiscard]] LaneHost* SomeManagedHost();
 
   // lanes_tags.cc
   void FillNotices(Lane& lane);
@@ -101,6 +103,8 @@ class Lanes final : public Program {
   Random random_;
   const std::vector<std::unique_ptr<Endnode>>& endnodes_;
   Findings& findings_;
+  std::unique_ptr<Hypervisor> hypervisor_;  // nullptr: none
+  std::vector<std::unique_ptr<PressureGuest>> pressure_;
   std::vector<std::unique_ptr<LaneHost>> hosts_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::set<uint32_t> numbers_;  // of all queue pairs so far

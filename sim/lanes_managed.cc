@@ -1,9 +1,33 @@
 // Lanes to managed memory: writes and reads of its slots, wherever their contents are.
 
+#include <algorithm>
+
 #include "sim/lanes.h"
 #include "sim/managed_memory.h"
 
 namespace verbena::sim {
+
+// Where the next lane of that kind ends: a run has one managed memory, or one for each guest.
+// nullptr: at another endnode.
+LaneHost* Lanes::SomeManagedHost() {
+  const size_t count = std::max(swarm_.guests, 1u);
+  if (kind_ != LaneKind::kManaged || hosts_.size() < count) return nullptr;
+  return hosts_[count == 1 ? 0 : random_.Below(count)].get();
+}
+
+// Guests without an adapter come and go, and are gone when it is calm.
+void Lanes::RunHypervisor(bool is_calm) {
+  const VirtualClock& clock = endnodes_.front()->clock;
+  if (is_calm) pressure_.clear();
+  while (!is_calm && pressure_.size() < swarm_.pressure_guests) {
+    pressure_.push_back(std::make_unique<PressureGuest>(*hypervisor_, clock, random_.Fork()));
+  }
+  for (const auto& guest : pressure_) guest->Step();
+  if (!pressure_.empty() && random_.Chance(swarm_.pressure_crashes, 1000)) {
+    pressure_.erase(pressure_.begin());
+  }
+  hypervisor_->Step(is_calm, findings_);
+}
 
 void Lanes::PostManaged(Lane& lane, Time now) {
   const auto slot = lane.host->managed->Take(random_);
@@ -57,6 +81,7 @@ ManagedCounters Lanes::managed_counters() const {
   for (const auto& host : hosts_) {
     if (host->managed) sum += host->managed->counters();
   }
+  if (hypervisor_) sum.hypervisor = hypervisor_->counters();
   return sum;
 }
 

@@ -178,6 +178,10 @@ void Describe(const Simulator::Result& result) {
       {result.managed.budgets, "new budgets"},
       {result.managed.taken, "times taken by the host"},
       {result.managed.awaited, "awaited"},
+      {result.managed.hypervisor.grants, "grants of the hypervisor"},
+      {result.managed.hypervisor.lowered, "lowered"},
+      {result.managed.hypervisor.crashes, "crashes of the broker"},
+      {result.managed.hypervisor.guests_gone, "guests that crashed"},
   };
   std::string text;
   for (const auto& [count, name] : counts) text += std::to_string(count) + " " + name + ", ";

@@ -31,7 +31,8 @@ managed::ArenaOptions OptionsOf(const Swarm& swarm, const VirtualClock& clock) {
 
 }  // namespace
 
-ManagedMemory::ManagedMemory(const Swarm& swarm, Endnode& node, Random& random)
+ManagedMemory::ManagedMemory(const Swarm& swarm, Endnode& node, Random& random,
+                             Hypervisor* hypervisor)
     : swarm_(swarm),
       node_(node),
       slot_bytes_(swarm.slot_bytes),
@@ -44,7 +45,8 @@ ManagedMemory::ManagedMemory(const Swarm& swarm, Endnode& node, Random& random)
       host_(node, random, swarm.quiesces),
       contents_(swarm.managed_pages * kPage),
       slots_((contents_.size() - swarm.managed_offset) / slot_bytes_),
-      budget_(swarm.budget_pages) {
+      budget_(swarm.budget_pages),
+      next_budget_(swarm.budget_pages) {
   managed::ArenaOptions options = OptionsOf(swarm, node.clock);
   options.wrap_swap_file = [this, from = random.Fork()](std::unique_ptr<managed::SwapFile>) {
     auto swap = std::make_unique<SlowSwap>(trouble_, from, node_.clock);
@@ -54,6 +56,20 @@ ManagedMemory::ManagedMemory(const Swarm& swarm, Endnode& node, Random& random)
   const auto made = node.engine.paging.managed.Make(options);
   CHECK(made.has_value());
   arena_ = *made;
+  Register();
+  if (hypervisor == nullptr) return;
+  host_.Include(arena_, contents_.size());
+  agent_ = std::make_unique<GuestAgent>(
+      GuestAgent::Parts{*hypervisor, node_, host_.control(), *arena_, keys_.local,
+                        contents_.size()},
+      random.Fork(), [this](uint64_t bytes) {
+        next_budget_ = static_cast<uint32_t>(std::min<uint64_t>(bytes, contents_.size()) / kPage);
+        ++counters_.budgets;
+      });
+}
+
+void ManagedMemory::Register() {
+  Endnode& node = node_;
   const adapter::EngineLock lock(node.engine);
   auto room = node.engine.paging.managed.MakeRoomForRegion();
   const auto keys = node.core.regions.Register(
@@ -61,13 +77,14 @@ ManagedMemory::ManagedMemory(const Swarm& swarm, Endnode& node, Random& random)
        .start = KeyAddress(GuardedMemory::kBase),
        .length = contents_.size(),
        .rights = Access::kLocalRead | Access::kLocalWrite | Access::kRemote},
-      memory::LinearBacking{.base = memory::PhysicalAddress(arena_->adapter_base)});
+      memory::LinearBacking{.base = memory::PhysicalAddress(0), .guest = arena_->guest});
   CHECK(keys.has_value());
   keys_ = *keys;
   node.engine.paging.managed.Attach(std::move(room), keys_.local, *arena_);
 }
 
 ManagedMemory::~ManagedMemory() {
+  agent_.reset();
   {
     const adapter::EngineLock lock(node_.engine);
     CHECK(node_.core.regions.Deregister(keys_.local).has_value());
@@ -81,11 +98,26 @@ void ManagedMemory::Step(bool is_calm, Findings& findings) {
   if (resident_pages() > resident_) {
     findings.Add("managed", "a page is touched that the pager has taken");
   }
-  const uint32_t budget_before = budget_;
+  const uint32_t budget_before = std::exchange(budget_, next_budget_);
   if (!is_calm_) Disturb();
-  host_.Step(*arena_, keys_.local, is_calm_, findings);
+  if (agent_) {
+    RunAgent(findings);
+  } else {
+    host_.Step(*arena_, keys_.local, is_calm_, findings);
+  }
   arena().RunOnce();
   CheckBudget(budget_before, findings);
+}
+
+void ManagedMemory::RunAgent(Findings& findings) {
+  agent_->Step();
+  const std::optional<Interval> out = agent_->emptied();
+  if (!out) return;
+  for (uint64_t at = out->first; at <= out->last; at += kPage) {
+    if (arena().residency(at) == managed::Residency::kInMemory) {
+      findings.Add("quiesce", "a page is in memory that the hypervisor has taken");
+    }
+  }
 }
 
 // Requests made before a change of the budget are served within the old one; after a lower budget,
@@ -117,6 +149,7 @@ void ManagedMemory::Disturb() {
 // Sometimes everything fits.
 void ManagedMemory::ChangeBudget() {
   budget_ = static_cast<uint32_t>(random_.Between(paging::kBudgetMin, swarm_.managed_pages + 4));
+  next_budget_ = budget_;
   arena().SetBudget(budget_ * kPage);
   ++counters_.budgets;
 }
@@ -165,6 +198,7 @@ bool ManagedMemory::Slot::is_lost() const { return is_unknown || failures >= kFa
 
 // Half of the time near the last one, whose page may be being evicted.
 std::optional<uint32_t> ManagedMemory::Take(Random& random) {
+  if (agent_ && !agent_->has_grant()) return std::nullopt;
   constexpr uint32_t kNear = 4;
   const uint64_t near = std::min<uint64_t>(last_taken_ + random.Below(kNear), slots_.size() - 1);
   const uint64_t any = random.Below(slots_.size());
@@ -176,6 +210,7 @@ std::optional<uint32_t> ManagedMemory::Take(Random& random) {
 }
 
 std::optional<uint32_t> ManagedMemory::TakeUnread() {
+  if (agent_ && !agent_->has_grant()) return std::nullopt;
   const auto unread = std::ranges::find_if(
       slots_, [](const Slot& slot) { return !slot.is_taken && !slot.is_lost() && !slot.is_read; });
   if (unread == slots_.end()) return std::nullopt;
@@ -215,6 +250,11 @@ ManagedCounters ManagedMemory::counters() const {
   counters.taken = host_.counters().whole + host_.counters().parts;
   counters.emptied = host_.counters().emptied;
   counters.awaited = host_.counters().awaited;
+  if (agent_) {
+    counters.taken += agent_->taken();
+    counters.emptied += agent_->emptied_count();
+    counters.awaited += agent_->awaited();
+  }
   return counters;
 }
 

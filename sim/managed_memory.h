@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "queue/wqe.h"
 #include "sim/endnode.h"
 #include "sim/findings.h"
+#include "sim/guest_agent.h"
+#include "sim/hypervisor.h"
 #include "sim/quiescing_host.h"
 #include "sim/slow_swap.h"
 #include "sim/swarm.h"
@@ -26,6 +29,7 @@ struct ManagedCounters {
   uint64_t taken = 0;      // times that the host took the region or a part of it away
   uint64_t emptied = 0;    // of them, times that all of its memory had left
   uint64_t awaited = 0;    // of them, times that an access waited for it
+  HypervisorCounters hypervisor;
 
   ManagedCounters& operator+=(const ManagedCounters& other) {
     reads += other.reads;
@@ -36,6 +40,7 @@ struct ManagedCounters {
     taken += other.taken;
     emptied += other.emptied;
     awaited += other.awaited;
+    hypervisor += other.hypervisor;
     return *this;
   }
 };
@@ -47,7 +52,8 @@ struct ManagedCounters {
 // memory away. It is divided into slots, and an operation uses one slot exclusively. One thread.
 class ManagedMemory {
  public:
-  ManagedMemory(const Swarm& swarm, Endnode& node, Random& random);
+  // `hypervisor`: whose guest the endnode is; nullptr: of none.
+  ManagedMemory(const Swarm& swarm, Endnode& node, Random& random, Hypervisor* hypervisor);
   ManagedMemory(const ManagedMemory&) = delete;
   ManagedMemory& operator=(const ManagedMemory&) = delete;
   ~ManagedMemory();
@@ -95,10 +101,12 @@ class ManagedMemory {
   [[nodiscard]] std::span<Slot> SlotsAt(uint64_t first, uint64_t length);
   [[nodiscard]] managed::Arena& arena() const { return *arena_->arena; }
   [[nodiscard]] uint64_t resident_pages() const { return arena().resident_bytes() / kPage; }
+  void Register();
   void Disturb();
   void ChangeBudget();
   void DiscardSome();
   void CheckBudget(uint32_t budget_before, Findings& findings);
+  void RunAgent(Findings& findings);
 
   const Swarm swarm_;
   Endnode& node_;
@@ -107,12 +115,14 @@ class ManagedMemory {
   SwapTrouble trouble_;
   const SlowSwap* swap_ = nullptr;  // the arena's
   QuiescingHost host_;
+  std::unique_ptr<GuestAgent> agent_;  // nullptr: it is no guest
   odp::ManagedArena* arena_;
   memory::RegionKeys keys_;
   std::vector<std::byte> contents_;
   std::vector<Slot> slots_;
   uint32_t last_taken_ = 0;
-  uint32_t budget_;  // pages
+  uint32_t budget_;       // pages
+  uint32_t next_budget_;  // from the next run of the pager on
   // After the last run of the pager: pages that use memory, pages that it counts (more while some
   // are being read), and its report about the swap file.
   uint64_t resident_ = 0;

@@ -34,6 +34,10 @@ class QuiescingHost {
   void Step(const odp::ManagedArena& arena, Key region, bool is_calm, Findings& findings);
   [[nodiscard]] const QuiesceCounters& counters() const { return counters_; }
 
+  // For a host that a hypervisor instructs, in place of Step.
+  [[nodiscard]] adapter::GuestControl& control() { return control_; }
+  void Include(odp::ManagedArena* arena, uint64_t limit) { takeover_.Include(arena, limit); }
+
  private:
   void TakeEvents();
   void Take(const odp::ManagedArena& arena, Key region);

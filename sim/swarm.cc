@@ -88,6 +88,22 @@ void DrawManaged(Random& random, Swarm& swarm) {
   swarm.quiesces = Trouble(random, 20);
 }
 
+// Managed memory of several endnodes, as that of guests whose budgets change all the time. Their
+// swap files work: what a hypervisor does to a guest that cannot obey is not simulated here.
+void DrawGuests(Random& random, Swarm& swarm) {
+  constexpr uint32_t kMin = 2 * paging::kBudgetMin;  // of a guest
+  swarm.guests = static_cast<uint32_t>(1 + random.Below(swarm.endnodes));
+  swarm.managed_connections = std::max(swarm.managed_connections, swarm.guests);
+  swarm.pressure_guests = static_cast<uint32_t>(random.Below(3));
+  swarm.pressure_crashes = Trouble(random, 3);
+  swarm.broker_crashes = Trouble(random, 2);
+  const uint32_t least = kMin * (swarm.guests + swarm.pressure_guests + 1);
+  swarm.hypervisor_pages = least + static_cast<uint32_t>(random.Below(64));
+  swarm.managed_pages = kMin + static_cast<uint32_t>(random.Between(4, 64));
+  swarm.budget_changes = 0;
+  swarm.store_failures = swarm.store_outages = swarm.store_corruption = 0;
+}
+
 // One connection must not be affected by the faults of the others.
 void Spare(Random& random, Swarm& swarm) {
   swarm.has_spared = true;
@@ -139,6 +155,7 @@ Swarm Swarm::Draw(uint64_t seed) {
   }
   if (swarm.crash == 0 && random.Chance(1, 4)) DrawManaged(random, swarm);
   if (random.Chance(1, 2)) swarm.resident = Trouble(random, 900);
+  if (swarm.managed_connections > 0 && random.Chance(1, 2)) DrawGuests(random, swarm);
   return swarm;
 }
 
@@ -191,6 +208,11 @@ std::string Swarm::ToString() const {
   Line(text, "page_in_failure", page_in_failure);
   Line(text, "resident", resident);
   Line(text, "page_service_estimate", page_service_estimate);
+  Line(text, "guests", guests);
+  Line(text, "pressure_guests", pressure_guests);
+  Line(text, "pressure_crashes", pressure_crashes);
+  Line(text, "broker_crashes", broker_crashes);
+  Line(text, "hypervisor_pages", hypervisor_pages);
   Line(text, "managed_pages", managed_pages);
   Line(text, "budget_pages", budget_pages);
   Line(text, "managed_offset", managed_offset);

@@ -13,9 +13,9 @@ PUBLIC = "verbena"  # include/verbena: the headers that users include
 # Public headers that define values, not handles. Inner layers share these types with the API, so
 # that a value is not converted between layers. Every layer may include them.
 VALUES = {
-    "access", "advice", "async_event", "cm_event", "completion", "counters", "error", "gid",
-    "ip_address", "numbers", "post_error", "qp_state", "serial_number", "strong_id", "work_request",
-    "memory_events", "shared_buffer", "transport_type",
+    "access", "advice", "async_event", "cm_event", "completion", "counters", "current_io_word",
+    "error", "gid", "ip_address", "memory_events", "numbers", "post_error", "qp_state",
+    "serial_number", "shared_buffer", "strong_id", "transport_type", "work_request",
 }
 
 # The layers that a folder of src/ may include besides itself.
@@ -30,7 +30,7 @@ ALLOWED = {
     "transport": {"base", "wire", "memory", "queue"},
     "odp": {"base", "memory", "managed", "transport"},
     "adapter": {"base", "wire", "fabric", "queue", "memory", "managed", "transport", "odp"},
-    "host": {"base"},
+    "host": {"base", "memory"},
     "verbs": {"base", "queue", "memory", "managed", "adapter", "host", PUBLIC},
     "ibverbs": {"base", "preload", PUBLIC},
     "rdmacm": {"base", "ibverbs", PUBLIC},

@@ -98,6 +98,11 @@ struct BudgetCounters {
   uint64_t regions_native = 0;  // whose memory could not be
   uint64_t resident_peak = 0;   // bytes
   uint64_t program_faults = 0;  // accesses of the program that waited
+  // Page faults of the adapter on managed memory, by the stage of translation (docs/guests.md).
+  uint64_t first_stage_faults = 0;  // resolved by the adapter: the region did not name the page
+  uint64_t second_stage_faults =
+      0;  // resolved by the pager: the page was not known to be in memory
+  uint64_t first_stage_present = 0;  // of the first stage, those whose page was in memory
   uint64_t pages_read = 0;
   uint64_t pages_written = 0;
   uint64_t pages_lost = 0;

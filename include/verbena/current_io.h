@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "verbena/current_io_word.h"
 #include "verbena/error.h"
 
 namespace verbena {
@@ -29,19 +30,31 @@ struct RegionObject;
 class RegionIo {
  public:
   RegionIo() = default;
-  explicit RegionIo(verbs::RegionObject* region) : region_(region) {}
+  // `mark` is 0 in a child of the process that opened the device, which shares the word's memory.
+  RegionIo(verbs::RegionObject* region, CurrentIoWord::Word* word, const volatile unsigned* mark)
+      : region_(region), word_(word), mark_(mark) {}
 
   [[nodiscard]] explicit operator bool() const { return region_ != nullptr; }
 
   // Before `operations` start: all of them or none. False if the host wants the memory, or if 2^32
   // operations would be outstanding.
-  [[nodiscard]] bool Begin(uint32_t operations = 1) const;
+  [[nodiscard]] bool Begin(uint32_t operations = 1) const {
+    return counts() &&
+           CurrentIoWord::Begin(*word_, operations) == CurrentIoWord::BeginResult::kStarted;
+  }
   // After operations have completed. If they were the last, and the host waits, it is told. Fails
   // with kInvalid if not so many have begun.
-  ErrorOr<void> End(uint32_t operations = 1) const;
+  ErrorOr<void> End(uint32_t operations = 1) const {
+    if (!counts()) return Refuse(false);
+    const CurrentIoWord::EndResult ended = CurrentIoWord::End(*word_, operations);
+    if (ended == CurrentIoWord::EndResult::kMore) return {};
+    return ended == CurrentIoWord::EndResult::kNotBegun ? Refuse(true) : TellHost();
+  }
 
   // Whether nothing may be started now.
-  [[nodiscard]] bool is_quiesced() const;
+  [[nodiscard]] bool is_quiesced() const {
+    return counts() && (word_->load(std::memory_order_acquire) & CurrentIoWord::kQuiesceBit) != 0;
+  }
   // Asks for the memory, and waits until operations may be started: true if they may, false after
   // `patience`.
   [[nodiscard]] bool Wait(std::chrono::nanoseconds patience) const;
@@ -51,7 +64,15 @@ class RegionIo {
   [[nodiscard]] bool CallWhenBack(std::function<void()> then) const;
 
  private:
+  [[nodiscard]] bool counts() const { return word_ != nullptr && *mark_ != 0; }
+  // Why nothing has ended.
+  [[nodiscard]] static ErrorOr<void> Refuse(bool has_count);
+  // The "memory region quiesced" call.
+  [[nodiscard]] ErrorOr<void> TellHost() const;
+
   verbs::RegionObject* region_ = nullptr;
+  CurrentIoWord::Word* word_ = nullptr;
+  const volatile unsigned* mark_ = nullptr;
 };
 
 }  // namespace verbena

@@ -30,6 +30,7 @@
 #include "verbena/context.h"
 #include "verbena/counters.h"
 #include "verbena/current_io.h"
+#include "verbena/current_io_word.h"
 #include "verbena/device.h"
 #include "verbena/error.h"
 #include "verbena/gid.h"

@@ -76,21 +76,36 @@ void PagingRun::Wait() {
   }
 }
 
+// Those of neighbours that have ended with the same outcome may be one input, as after one
+// transfer.
 void PagingRun::EndStoreWork() {
-  while (const auto done = store_.TakeDone(now_)) {
-    memory_.OnDone(*done, now_);
-    if (done->is_write) {
-      Note("written " + std::to_string(done->granule) + " outcome " +
-           std::to_string(static_cast<int>(done->write)));
-      resident_set_.WriteDone(done->granule, done->write, now_);
-    } else {
-      Note("has read " + std::to_string(done->granule) + " outcome " +
-           std::to_string(static_cast<int>(done->read)));
-      resident_set_.ReadDone(done->granule, done->read, now_);
-    }
-    CarryOut();
-    if (!done->is_write) memory_.CheckLoss(done->granule, resident_set_);
+  std::optional<PagingStore::Done> next = store_.TakeDone(now_);
+  while (next) {
+    const PagingStore::Done first = *next;
+    paging::Run run{first.granule, 0};
+    do {
+      memory_.OnDone(*next, now_);
+      ++run.count;
+      next = store_.TakeDone(now_);
+    } while (next && next->is_write == first.is_write && next->read == first.read &&
+             next->write == first.write && next->granule == run.end() && random_.Chance(3, 4));
+    EndStoreWork(first, run);
   }
+}
+
+void PagingRun::EndStoreWork(const PagingStore::Done& done, paging::Run run) {
+  const std::string granules =
+      std::to_string(run.first) + "+" + std::to_string(run.count - 1) + " outcome ";
+  if (done.is_write) {
+    Note("written " + granules + std::to_string(static_cast<int>(done.write)));
+    resident_set_.WriteDone(run, done.write, now_);
+  } else {
+    Note("has read " + granules + std::to_string(static_cast<int>(done.read)));
+    resident_set_.ReadDone(run, done.read, now_);
+  }
+  CarryOut();
+  if (done.is_write) return;
+  for (uint32_t i = 0; i < run.count; ++i) memory_.CheckLoss(run.first + i, resident_set_);
 }
 
 paging::Run PagingRun::SomeRun() {

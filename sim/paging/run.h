@@ -43,6 +43,7 @@ class PagingRun {
   void Step();
   void Wait();
   void EndStoreWork();
+  void EndStoreWork(const PagingStore::Done& done, paging::Run run);
   void Disturb();
   void Act(PagingActor& actor);
   void AskFor(PagingActor& actor);

@@ -10,7 +10,11 @@ using paging::WriteOutcome;
 void PagingStore::Start(uint32_t granule, bool is_write, Time now) {
   const auto most = static_cast<uint64_t>(plan_.latency_max.nanoseconds());
   const auto latency = static_cast<int64_t>(1 + random_.Below(most));
-  under_way_.emplace(now + Nanoseconds(latency), Job{granule, is_write});
+  const bool joins = last_ends_ > now && last_.is_write == is_write &&
+                     last_.granule + 1 == granule && random_.Chance(3, 4);
+  if (!joins) last_ends_ = now + Nanoseconds(latency);
+  last_ = {granule, is_write};
+  under_way_.emplace(last_ends_, last_);
 }
 
 void PagingStore::SetCopy(uint32_t granule, uint64_t contents) {

@@ -25,6 +25,7 @@ class PagingStore {
 
   PagingStore(const PagingPlan& plan, Random random) : plan_(plan), random_(random) {}
 
+  // The next granule in one row with the last may be in the same transfer, and then ends with it.
   void Write(uint32_t granule, Time now) { Start(granule, true, now); }
   void Read(uint32_t granule, Time now) { Start(granule, false, now); }
   void Forget(uint32_t granule) { copies_.erase(granule); }
@@ -66,6 +67,8 @@ class PagingStore {
   Random random_;
   std::map<uint32_t, Copy> copies_;
   std::multimap<Time, Job> under_way_;
+  Job last_{};
+  Time last_ends_{};
   Time outage_end_{};
   bool is_calm_ = false;
 };

@@ -24,7 +24,6 @@ ErrorCode CodeOf(MemoryError error) {
     case MemoryError::kNoSuchKey:
     case MemoryError::kWrongType:
     case MemoryError::kWrongState:
-    case MemoryError::kForeignDomain:
     case MemoryError::kWraps:
     case MemoryError::kOutOfRange:
     case MemoryError::kMisaligned:

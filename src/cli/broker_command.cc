@@ -33,6 +33,7 @@ struct BrokerChoices {
   std::vector<std::string> limits = {};
   std::vector<std::string> users = {};
   double idle_quiesce = 30;
+  double release_time = 5;
   bool ran = false;  // a subcommand did the work
 };
 
@@ -76,6 +77,11 @@ std::string CheckLimit(const std::string& text) {
          "the weight 1 to 1000000";
 }
 
+std::string CheckPart(const std::string& text) {
+  return ParsePart(text) ? ""
+                         : "'" + text + "' is no part: write OFFSET:LENGTH, 1M:256K for example";
+}
+
 std::optional<uid_t> ParseUser(const std::string& text) {
   uid_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -95,6 +101,7 @@ host::BrokerOptions ToOptions(const BrokerChoices& choices) {
   options.arbiter.idle_quiesce =
       choices.idle_quiesce == 0 ? Duration::Max()
                                 : Milliseconds(static_cast<int64_t>(choices.idle_quiesce * 1'000));
+  options.arbiter.release_time = Milliseconds(static_cast<int64_t>(choices.release_time * 1'000));
   // The largest minimum that a guest may ask for: four such guests fit into the budget.
   options.asked_min_max = options.arbiter.budget / 4;
   for (const std::string& limit : choices.limits) options.limits.insert(ParseLimit(limit).value());
@@ -169,7 +176,7 @@ void AddStatus(Command broker, const std::shared_ptr<BrokerChoices>& choices, Ou
 void AddOperation(Command broker, host::OperateMessage::Kind kind,
                   const std::shared_ptr<BrokerChoices>& choices, Outcome& outcome) {
   struct State {
-    std::string guest, region;
+    std::string guest, region, part;
     bool hold = false;
   };
   const auto state = std::make_shared<State>();
@@ -183,11 +190,23 @@ void AddOperation(Command broker, host::OperateMessage::Kind kind,
                     "the L_Key of one region, 0x1234 for example; without it, all of them");
   if (is_quiesce) {
     command.AddFlag("--hold", state->hold, "keep them out until verbena broker resume");
+    command
+        .AddOption(
+            "--part", state->part,
+            "a part of the region, by offset and length, 1M:256K for example; its whole pages "
+            "are swapped out, and the rest stays in use")
+        .Check("OFFSET:LENGTH", CheckPart);
   }
   command.SetWork([=, &outcome] {
     choices->ran = true;
-    const host::OperateMessage message{
-        .kind = kind, .guest = state->guest, .region = {}, .hold = state->hold};
+    if (!state->part.empty() && state->region.empty()) {
+      outcome = Misuse("--part needs a region: verbena broker quiesce GUEST REGION --part 0:1M");
+      return;
+    }
+    const host::OperateMessage message{.kind = kind,
+                                       .guest = state->guest,
+                                       .part = ParsePart(state->part).value_or(host::RegionPart()),
+                                       .hold = state->hold};
     outcome = Operate(choices->socket, message, state->region);
   });
 }
@@ -201,7 +220,8 @@ constexpr const char* kExamples =
     "  verbena broker --budget 4G --limit web:min=64M,weight=300 --limit batch:max=1G\n"
     "  verbena run --guest web -- ib_write_bw\n"
     "  verbena broker status\n"
-    "  verbena broker quiesce batch --hold\n";
+    "  verbena broker quiesce batch --hold\n"
+    "  verbena broker quiesce batch 0x1234 --part 1M:256K\n";
 
 }  // namespace
 
@@ -230,6 +250,12 @@ void AddBrokerCommand(Command root, Outcome& outcome) {
                  "seconds after which the regions of an idle guest are swapped out while others "
                  "are short of memory; 0: never")
       .WithinReal(0, 1e6)
+      .ShowDefault();
+  command
+      .AddOption("--release-time", choices->release_time,
+                 "seconds that a guest may take to give up memory; afterwards it loses what it was "
+                 "to give up: raise it if swap files are on a slow disk")
+      .WithinReal(0.1, 3'600)
       .ShowDefault();
   AddStatus(command, choices, outcome);
   AddOperation(command, host::OperateMessage::Kind::kQuiesce, choices, outcome);

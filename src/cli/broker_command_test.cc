@@ -78,7 +78,7 @@ TEST_F(BrokerCommandTest, RefusesWrongOptions) {
   for (const char* const words :
        {"--budget 1K", "--budget x", "--limit a", "--limit a:min=1", "--limit a:weight=0",
         "--limit a:min=2M,max=1M", "--limit a:color=3", "--allow-user no-such-user",
-        "--idle-quiesce -1", "quiesce", "status --hold"}) {
+        "--idle-quiesce -1", "--release-time 0", "quiesce", "status --hold"}) {
     EXPECT_FALSE(Run(words).parsed) << words;
   }
   EXPECT_TRUE(Run("--limit a:min=1M,max=2M,weight=3 --limit b: --allow-user root").parsed);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/byte_count.h"
 #include "cli/json_text.h"
 #include "cli/text.h"
 
@@ -24,17 +25,21 @@ std::string ToTable(const host::BrokerStatus& status) {
                            BytesText(static_cast<double>(status.committed)).c_str(),
                            status.guests.size(), status.guests.size() == 1 ? "" : "s");
   if (status.guests.empty()) return table;
-  table += Text("%-16s %8s %12s %12s %12s %12s %10s %8s %7s  %s\n", "guest", "pid", "registered",
-                "resident", "swapped", "grant", "faults", "quiesced", "waiting", "state");
+  table += Text("%-16s %8s %12s %12s %12s %12s %10s %10s %10s %8s %7s %6s  %s\n", "guest", "pid",
+                "registered", "resident", "swapped", "grant", "faults", "stage 1", "stage 2",
+                "quiesced", "waiting", "ops", "state");
   for (const host::StatusRowMessage& guest : status.guests) {
     const auto bytes = [](uint64_t count) { return BytesText(static_cast<double>(count)); };
     std::string line =
-        Text("%-16s %8u %12s %12s %12s %12s %10llu %8llu %7llu  %s", guest.name.c_str(), guest.pid,
-             bytes(guest.registered).c_str(), bytes(guest.resident).c_str(),
-             bytes(guest.swapped).c_str(), bytes(guest.grant).c_str(),
-             static_cast<unsigned long long>(guest.faults),
+        Text("%-16s %8u %12s %12s %12s %12s %10llu %10llu %10llu %8llu %7llu %6llu  %s",
+             guest.name.c_str(), guest.pid, bytes(guest.registered).c_str(),
+             bytes(guest.resident).c_str(), bytes(guest.swapped).c_str(),
+             bytes(guest.grant).c_str(), static_cast<unsigned long long>(guest.faults),
+             static_cast<unsigned long long>(guest.stage_faults.first),
+             static_cast<unsigned long long>(guest.stage_faults.second),
              static_cast<unsigned long long>(guest.quiesced),
-             static_cast<unsigned long long>(guest.waiting), StateOf(guest).c_str());
+             static_cast<unsigned long long>(guest.waiting),
+             static_cast<unsigned long long>(guest.operations), StateOf(guest).c_str());
     line.erase(line.find_last_not_of(' ') + 1);
     table += line + "\n";
   }
@@ -57,13 +62,25 @@ std::string ToJsonText(const host::BrokerStatus& status) {
                               {"grant", guest.grant},
                               {"committed", guest.committed},
                               {"faults", guest.faults},
+                              {"first_stage_faults", guest.stage_faults.first},
+                              {"second_stage_faults", guest.stage_faults.second},
                               {"quiesced", guest.quiesced},
                               {"waiting", guest.waiting},
+                              {"operations", guest.operations},
                               {"punched", guest.punched},
                               {"rogue", guest.is_rogue},
                               {"absent", guest.is_absent}});
   }
   return ToLines(json) + "\n";
+}
+
+std::optional<host::RegionPart> ParsePart(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  const auto offset = ParseByteCount(std::string_view(text).substr(0, colon));
+  const auto length = ParseByteCount(std::string_view(text).substr(colon + 1));
+  if (!offset || !length || *length == 0) return std::nullopt;
+  return host::RegionPart{*offset, *length};
 }
 
 std::optional<host::RegionNumber> ParseRegion(const std::string& text) {

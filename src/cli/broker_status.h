@@ -14,5 +14,7 @@ namespace verbena::cli {
 
 // "0x1234" or "4660".
 [[nodiscard]] std::optional<host::RegionNumber> ParseRegion(const std::string& text);
+// "1M:256K": offset and length, the length not 0.
+[[nodiscard]] std::optional<host::RegionPart> ParsePart(const std::string& text);
 
 }  // namespace verbena::cli

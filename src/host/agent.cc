@@ -84,9 +84,11 @@ void Agent::Retry() {
 
 void Agent::Serve() {
   is_welcome_ = false;
+  memory_.Withdraw();
   unobeyed_.reset();
   files_.clear();
   regions_.clear();
+  knows_words_ = false;
   reported_.reset();
   Send(HelloMessage{.name = options_.name, .limits = options_.limits, .held = grant_});
   while (channel_ && !is_stopping_) {
@@ -125,6 +127,7 @@ void Agent::Declare() {
   if (now < report_at_) return;
   report_at_ = now + options_.report_period;
   DeclareFiles();
+  DeclareWords();
   DeclareRegions();
   Report();
 }
@@ -143,14 +146,28 @@ void Agent::DeclareFiles() {
   files_ = std::move(now);
 }
 
+// Before a region that has one.
+void Agent::DeclareWords() {
+  const int file = memory_.WordsFile();
+  if (knows_words_ || file < 0) return;
+  Send(WordsMessage{}, file);
+  knows_words_ = true;
+}
+
 void Agent::DeclareRegions() {
   const std::vector<GuestMemory::Region> regions = memory_.Regions();
   std::set<RegionNumber> now;
   for (const GuestMemory::Region& region : regions) {
     now.insert(region.number);
     if (regions_.contains(region.number)) continue;
-    Send(RegionMessage{.region = region.number, .bytes = region.bytes, .is_out = region.is_out});
-    if (region.is_out && region.is_awaited) {
+    // A region may have come with the first word since DeclareWords: it is declared next time.
+    if (region.word > 0 && !knows_words_) {
+      now.erase(region.number);
+      continue;
+    }
+    Send(RegionMessage{
+        .region = region.number, .bytes = region.bytes, .out = region.out, .word = region.word});
+    if (region.out > 0 && region.is_awaited) {
       SendEvent(region.number, RegionEventMessage::Kind::kInterest);
     }
   }
@@ -162,7 +179,7 @@ void Agent::DeclareRegions() {
 
 void Agent::Report() {
   const GuestMemory::Use use = memory_.QueryUse();
-  const UseMessage message{.use = use.use, .swapped = use.swapped};
+  const UseMessage message{.use = use.use, .swapped = use.swapped, .faults = use.faults};
   if (reported_ == message) return;
   reported_ = message;
   Send(message);
@@ -229,9 +246,9 @@ void Agent::HandleGrant(const GrantMessage& grant) {
 void Agent::HandleRegion(const RegionRequestMessage& request) {
   switch (request.kind) {
     case RegionRequestMessage::Kind::kQuiesce:
-      return memory_.Quiesce(request.region, false);
+      return memory_.Quiesce(request.region, request.part, false);
     case RegionRequestMessage::Kind::kForce:
-      return memory_.Quiesce(request.region, true);
+      return memory_.Quiesce(request.region, request.part, true);
     case RegionRequestMessage::Kind::kResume:
       memory_.Resume(request.region);
       // Events from before belong before it.

@@ -59,6 +59,7 @@ class Agent {
   void Declare();
   void DeclareFiles();
   void DeclareRegions();
+  void DeclareWords();
   void Report();
   void Acknowledge();
   void SendEvents();
@@ -81,6 +82,7 @@ class Agent {
   std::optional<GrantMessage> unobeyed_;
   std::set<uint32_t> files_;        // that the broker knows
   std::set<RegionNumber> regions_;  // likewise
+  bool knows_words_ = false;        // likewise
   std::optional<UseMessage> reported_;
   Time report_at_;
   Time retry_at_;

@@ -246,10 +246,11 @@ uint64_t Arbiter::step(uint64_t grant) const {
   return std::max(step, grant / 16);
 }
 
-void Arbiter::Act(ArbiterAction::Kind kind, GuestId guest, RegionNumber region, uint64_t bytes) {
+void Arbiter::Act(ArbiterAction::Kind kind, GuestId guest, RegionNumber region, uint64_t bytes,
+                  RegionPart part) {
   const uint64_t sequence =
       kind == ArbiterAction::Kind::kGrant ? Find(guest).account.sequence() : 0;
-  actions_.push_back({kind, guest, region, bytes, sequence});
+  actions_.push_back({kind, guest, region, bytes, sequence, part});
 }
 
 std::vector<ArbiterAction> Arbiter::TakeActions() { return std::exchange(actions_, {}); }

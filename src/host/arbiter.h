@@ -30,6 +30,7 @@ struct ArbiterAction {
   RegionNumber region;
   uint64_t bytes = 0;
   uint64_t sequence = 0;
+  RegionPart part = {};  // of the region
 
   friend bool operator==(const ArbiterAction&, const ArbiterAction&) = default;
 };
@@ -82,14 +83,18 @@ class Arbiter {
   void OnResident(GuestId guest, uint64_t bytes, Time now);
 
   // False if the guest has too many regions, or has this one.
-  [[nodiscard]] bool AddRegion(GuestId guest, RegionNumber region, uint64_t bytes, bool is_out,
+  // `out`: bytes of it that are out.
+  [[nodiscard]] bool AddRegion(GuestId guest, RegionNumber region, uint64_t bytes, uint64_t out,
                                Time now);
   void RemoveRegion(GuestId guest, RegionNumber region, Time now);
+  // Whether operations on it are outstanding, as far as its word says so: then it is not idle,
+  // whatever its guest does.
+  void SetBusy(GuestId guest, RegionNumber region, bool is_busy);
   void OnRegionQuiesced(GuestId guest, RegionNumber region, Time now);
   void OnRegionResumed(GuestId guest, RegionNumber region, Time now);
   void OnInterest(GuestId guest, RegionNumber region, Time now);
-  // By the operator. `hold`: interest does not bring it back.
-  void Quiesce(GuestId guest, RegionNumber region, bool hold, Time now);
+  // By the operator: the region, or a part of it. `hold`: interest does not bring it back.
+  void Quiesce(GuestId guest, RegionNumber region, RegionPart part, bool hold, Time now);
   void Resume(GuestId guest, RegionNumber region);
 
   // Does what is due.
@@ -126,7 +131,8 @@ class Arbiter {
   // Runs `change` on the account, and keeps the sum of what is committed.
   template <class Change>
   void Update(Guest& guest, Change change);
-  void Act(ArbiterAction::Kind kind, GuestId guest, RegionNumber region = {}, uint64_t bytes = 0);
+  void Act(ArbiterAction::Kind kind, GuestId guest, RegionNumber region = {}, uint64_t bytes = 0,
+           RegionPart part = {});
   void ActOn(GuestId guest, RegionNumber region, RegionStates::Request request);
   void ServeDeadlines(Time now);
   void Rebalance(Time now);

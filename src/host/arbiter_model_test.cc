@@ -71,7 +71,7 @@ class World {
     const auto id = arbiter_->Attach(guest.limits, 0, now_);
     if (!id) return;
     arbiter_->SetRegistered(*id, guest.registered, now_);
-    ASSERT_TRUE(arbiter_->AddRegion(*id, RegionNumber(1), guest.registered, false, now_));
+    ASSERT_TRUE(arbiter_->AddRegion(*id, RegionNumber(1), guest.registered, 0, now_));
     guests_.emplace(*id, std::move(guest));
   }
 
@@ -92,7 +92,8 @@ class World {
       const auto id = restarted->Attach(guest.limits, recorded, now_);
       ASSERT_TRUE(id);
       restarted->SetRegistered(*id, guest.registered, now_);
-      ASSERT_TRUE(restarted->AddRegion(*id, RegionNumber(1), guest.registered, guest.is_out, now_));
+      const uint64_t out = guest.is_out ? guest.registered : 0;
+      ASSERT_TRUE(restarted->AddRegion(*id, RegionNumber(1), guest.registered, out, now_));
       restarted->OnResident(*id, guest.held, now_);
       guest.unread.clear();
       if (guest.is_out && guest.has_interest) restarted->OnInterest(*id, RegionNumber(1), now_);

@@ -7,9 +7,10 @@
 
 namespace verbena::host {
 
-bool Arbiter::AddRegion(GuestId guest, RegionNumber region, uint64_t bytes, bool is_out, Time now) {
+bool Arbiter::AddRegion(GuestId guest, RegionNumber region, uint64_t bytes, uint64_t out,
+                        Time now) {
   RegionStates& regions = Find(guest).regions;
-  if (!regions.Add(region, bytes, is_out, options_.regions_max)) return false;
+  if (!regions.Add(region, bytes, out, options_.regions_max)) return false;
   Find(guest).account.SetQuiesced(regions.out_bytes());
   RebalanceSoon(now);
   return true;
@@ -20,6 +21,10 @@ void Arbiter::RemoveRegion(GuestId guest, RegionNumber region, Time now) {
   found.regions.Remove(region);
   found.account.SetQuiesced(found.regions.out_bytes());
   RebalanceSoon(now);
+}
+
+void Arbiter::SetBusy(GuestId guest, RegionNumber region, bool is_busy) {
+  Find(guest).regions.SetBusy(region, is_busy);
 }
 
 void Arbiter::OnRegionQuiesced(GuestId guest, RegionNumber region, Time now) {
@@ -43,9 +48,9 @@ void Arbiter::OnInterest(GuestId guest, RegionNumber region, Time now) {
   found.account.SetQuiesced(found.regions.out_bytes());
 }
 
-void Arbiter::Quiesce(GuestId guest, RegionNumber region, bool hold, Time now) {
+void Arbiter::Quiesce(GuestId guest, RegionNumber region, RegionPart part, bool hold, Time now) {
   const Time deadline = now + options_.quiesce_time;
-  ActOn(guest, region, Find(guest).regions.Quiesce(region, hold, deadline));
+  ActOn(guest, region, Find(guest).regions.Quiesce(region, part, hold, deadline));
   next_time_ = std::min(next_time_, deadline);
 }
 
@@ -56,15 +61,17 @@ void Arbiter::Resume(GuestId guest, RegionNumber region) {
 }
 
 void Arbiter::ActOn(GuestId guest, RegionNumber region, RegionStates::Request request) {
+  if (request == RegionStates::Request::kNone) return;
+  const RegionPart part = Find(guest).regions.regions().at(region).part;
   switch (request) {
     case RegionStates::Request::kNone:
       return;
     case RegionStates::Request::kQuiesce:
-      return Act(ArbiterAction::Kind::kQuiesce, guest, region);
+      return Act(ArbiterAction::Kind::kQuiesce, guest, region, 0, part);
     case RegionStates::Request::kForce:
-      return Act(ArbiterAction::Kind::kForce, guest, region);
+      return Act(ArbiterAction::Kind::kForce, guest, region, 0, part);
     case RegionStates::Request::kResume:
-      return Act(ArbiterAction::Kind::kResume, guest, region);
+      return Act(ArbiterAction::Kind::kResume, guest, region, 0, part);
   }
 }
 
@@ -76,8 +83,8 @@ void Arbiter::QuiesceIdle(const std::vector<Wish>& wishes, Time now) {
     Guest& guest = *wish.guest;
     if (now - guest.account.last_used() < options_.idle_quiesce) continue;
     for (const auto& [region, state] : guest.regions.regions()) {
-      if (state.phase != RegionPhase::kInUse) continue;
-      ActOn(wish.id, region, guest.regions.Quiesce(region, false, now + options_.quiesce_time));
+      if (state.phase != RegionPhase::kInUse || state.is_busy) continue;
+      ActOn(wish.id, region, guest.regions.Quiesce(region, {}, false, now + options_.quiesce_time));
     }
   }
 }

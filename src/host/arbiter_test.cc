@@ -18,7 +18,7 @@ class ArbiterTest : public testing::Test {
     const auto id = arbiter_.Attach(limits, recorded, now_);
     EXPECT_TRUE(id);
     arbiter_.SetRegistered(*id, registered, now_);
-    EXPECT_TRUE(arbiter_.AddRegion(*id, RegionNumber(1), registered, false, now_));
+    EXPECT_TRUE(arbiter_.AddRegion(*id, RegionNumber(1), registered, 0, now_));
     return *id;
   }
 
@@ -139,6 +139,23 @@ TEST_F(ArbiterTest, AGuestThatIsIdleForLongIsQuiescedWhileOthersAreShort) {
   EXPECT_EQ(arbiter_.Status(idle).quiesced, 0U);
 }
 
+// Its packets are none, and its words say that it waits for those of others.
+TEST_F(ArbiterTest, ARegionWithOperationsOutstandingIsNotIdle) {
+  const GuestId idle = Attach(kLimits, 256 * kMiB);
+  arbiter_.SetBusy(idle, RegionNumber(1), true);
+  Run(Milliseconds(50));
+  const GuestId busy = Attach(kLimits, 512 * kMiB);
+  for (int i = 0; i < 310; ++i) {
+    Fault(busy);
+    Run(Milliseconds(100));
+  }
+  EXPECT_FALSE(Saw(Kind::kQuiesce, idle));
+  arbiter_.SetBusy(idle, RegionNumber(1), false);
+  Fault(busy);
+  Run(Milliseconds(200));
+  EXPECT_TRUE(Saw(Kind::kQuiesce, idle));
+}
+
 TEST_F(ArbiterTest, ANewGuestIsNotIdle) {
   const GuestId busy = Attach(kLimits, 512 * kMiB);
   Fault(busy);
@@ -238,7 +255,7 @@ TEST_F(ArbiterTest, GuestsAreBounded) {
 TEST_F(ArbiterTest, AQuiescedRegionOfTheOperatorIsForcedWhenItTakesTooLong) {
   const GuestId guest = Attach(kLimits, 64 * kMiB);
   Run(Milliseconds(50));
-  arbiter_.Quiesce(guest, RegionNumber(1), true, now_);
+  arbiter_.Quiesce(guest, RegionNumber(1), {}, true, now_);
   Run(Seconds(6), guest);
   EXPECT_TRUE(Saw(Kind::kQuiesce, guest));
   EXPECT_TRUE(Saw(Kind::kForce, guest));

@@ -199,6 +199,7 @@ void Broker::MeasureDebtors() {
   for (const auto& [id, guest] : guests_) {
     const GuestStatus status = arbiter_.Status(id);
     if (status.committed > status.grant || status.is_rogue) Measure(id, guest);
+    ReadWords(id, guest);
   }
   std::vector<ConnectionId> silent;
   for (auto& [id, connection] : connections_) {
@@ -207,6 +208,12 @@ void Broker::MeasureDebtors() {
     WatchConnection(id, connection);
   }
   for (const ConnectionId id : silent) EndConnection(id);
+}
+
+void Broker::ReadWords(GuestId id, const Guest& guest) {
+  guest.words.ForEach([&](RegionNumber region, uint32_t operations) {
+    arbiter_.SetBusy(id, region, operations > 0);
+  });
 }
 
 void Broker::CarryOut() {
@@ -228,12 +235,12 @@ void Broker::CarryOut(const ArbiterAction& action) {
     case Kind::kGrant:
       return Send(guest, GrantMessage{.bytes = action.bytes, .sequence = action.sequence});
     case Kind::kQuiesce:
-      return Send(guest, RegionRequestMessage{action.region, Request::kQuiesce});
+      return Send(guest, RegionRequestMessage{action.region, Request::kQuiesce, action.part});
     case Kind::kForce:
       Log(LogLevel::kWarning, "broker", guest.name + " is made to quiesce a region");
-      return Send(guest, RegionRequestMessage{action.region, Request::kForce});
+      return Send(guest, RegionRequestMessage{action.region, Request::kForce, action.part});
     case Kind::kResume:
-      return Send(guest, RegionRequestMessage{action.region, Request::kResume});
+      return Send(guest, RegionRequestMessage{action.region, Request::kResume, action.part});
     case Kind::kPunch: {
       const uint64_t taken = guest.memory.Punch(action.bytes);
       guest.punched += taken;

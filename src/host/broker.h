@@ -14,6 +14,7 @@
 #include "host/arbiter.h"
 #include "host/broker_connection.h"
 #include "host/buffer_service.h"
+#include "host/guest_words.h"
 #include "host/memory_files.h"
 
 namespace verbena::host {
@@ -73,6 +74,7 @@ class Broker {
     uint64_t started = 0;
     GuestLimits limits = {};
     MemoryFiles memory = {};
+    GuestWords words = {};
     FileDescriptor process = {};  // a pidfd; none of a guest that was recorded only
     ConnectionId connection = 0;  // 0: it is absent
     UseMessage use = {};
@@ -98,6 +100,7 @@ class Broker {
   [[nodiscard]] bool HandleGuest(GuestId id, Guest& guest, BrokerChannel::Received received);
   [[nodiscard]] bool HandleMemory(GuestId id, Guest& guest, const MemoryMessage& memory,
                                   FileDescriptor file);
+  [[nodiscard]] bool HandleRegion(GuestId id, Guest& guest, const RegionMessage& region);
   void HandleRegion(GuestId id, const RegionEventMessage& event);
   [[nodiscard]] bool AttachBuffers(ConnectionId id, const BufferHelloMessage& hello);
   void SendBuffers();
@@ -109,6 +112,7 @@ class Broker {
   void EndGuest(GuestId id);
   void Measure(GuestId id, const Guest& guest);
   void MeasureDebtors();
+  void ReadWords(GuestId id, const Guest& guest);
   [[nodiscard]] ErrorOr<GuestLimits> LimitsOf(const HelloMessage& hello) const;
   [[nodiscard]] uint64_t TakeRecorded(const std::string& name, pid_t pid, uint64_t started);
 

@@ -14,6 +14,13 @@
 // The part of broker.h that answers messages.
 
 namespace verbena::host {
+namespace {
+
+bool IsInside(RegionPart part, uint64_t bytes) {
+  return part.is_whole() || (part.offset < bytes && part.length <= bytes - part.offset);
+}
+
+}  // namespace
 
 bool Broker::IsAllowed(const BrokerConnection& connection, bool as_operator) const {
   const auto peer = connection.channel().peer();
@@ -135,10 +142,11 @@ bool Broker::HandleGuest(GuestId id, Guest& guest, BrokerChannel::Received recei
     arbiter_.SetRegistered(id, guest.memory.bytes(), now_);
     Measure(id, guest);
   } else if (const auto* const region = std::get_if<RegionMessage>(&message)) {
-    if (!arbiter_.AddRegion(id, region->region, region->bytes, region->is_out, now_)) {
-      Log(LogLevel::kWarning, "broker", guest.name + " has too many regions, or one twice");
-      return false;
-    }
+    return HandleRegion(id, guest, *region);
+  } else if (std::holds_alternative<WordsMessage>(message)) {
+    const auto opened = guest.words.Open(std::move(received.file));
+    if (!opened) Log(LogLevel::kWarning, "broker", guest.name + ": " + opened.error().text);
+    return opened.has_value();
   } else if (const auto* const event = std::get_if<RegionEventMessage>(&message)) {
     HandleRegion(id, *event);
   } else if (std::holds_alternative<GoodbyeMessage>(message)) {
@@ -162,6 +170,16 @@ bool Broker::HandleMemory(GuestId id, Guest& guest, const MemoryMessage& memory,
   return true;
 }
 
+bool Broker::HandleRegion(GuestId id, Guest& guest, const RegionMessage& region) {
+  if (!arbiter_.AddRegion(id, region.region, region.bytes, region.out, now_)) {
+    Log(LogLevel::kWarning, "broker", guest.name + " has too many regions, or one twice");
+    return false;
+  }
+  if (region.word == 0 || guest.words.Add(region.region, region.word)) return true;
+  Log(LogLevel::kWarning, "broker", guest.name + " has no such current-I/O word");
+  return false;
+}
+
 void Broker::HandleRegion(GuestId id, const RegionEventMessage& event) {
   switch (event.kind) {
     case RegionEventMessage::Kind::kQuiesced:
@@ -171,6 +189,7 @@ void Broker::HandleRegion(GuestId id, const RegionEventMessage& event) {
     case RegionEventMessage::Kind::kInterest:
       return arbiter_.OnInterest(id, event.region, now_);
     case RegionEventMessage::Kind::kEnded:
+      guests_.at(id).words.Remove(event.region);
       return arbiter_.RemoveRegion(id, event.region, now_);
   }
 }
@@ -188,8 +207,10 @@ bool Broker::SendStatus(BrokerConnection& connection) {
                                .grant = status.grant,
                                .committed = status.committed,
                                .faults = guest.use.use.faults,
+                               .stage_faults = guest.use.faults,
                                .quiesced = status.quiesced,
                                .waiting = status.waiting,
+                               .operations = guest.words.operations(),
                                .punched = guest.punched,
                                .is_rogue = status.is_rogue,
                                .is_absent = status.is_absent};
@@ -200,17 +221,19 @@ bool Broker::SendStatus(BrokerConnection& connection) {
 
 bool Broker::Operate(BrokerConnection& connection, const OperateMessage& operate) {
   OperatedMessage answer;
-  bool has_guest = false;
+  bool has_guest = false, is_outside = false;
   for (const auto& [id, guest] : guests_) {
     if (guest.name != operate.guest || guest.connection == 0) continue;
     has_guest = true;
     std::vector<RegionNumber> regions;
     for (const auto& [region, state] : arbiter_.Regions(id).regions()) {
-      if (operate.all_regions || region == operate.region) regions.push_back(region);
+      if (!operate.all_regions && region != operate.region) continue;
+      is_outside |= !IsInside(operate.part, state.bytes);
+      if (!is_outside) regions.push_back(region);
     }
     for (const RegionNumber region : regions) {
       if (operate.kind == OperateMessage::Kind::kQuiesce) {
-        arbiter_.Quiesce(id, region, operate.hold, now_);
+        arbiter_.Quiesce(id, region, operate.part, operate.hold, now_);
       } else {
         arbiter_.Resume(id, region);
       }
@@ -219,6 +242,8 @@ bool Broker::Operate(BrokerConnection& connection, const OperateMessage& operate
   }
   if (!has_guest) {
     answer.error = "there is no guest " + operate.guest;
+  } else if (is_outside) {
+    answer.error = "the part does not lie in a region of " + operate.guest;
   } else if (answer.done == 0) {
     answer.error = operate.guest + (operate.all_regions ? " has no region" : " has no such region");
   }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-bool Eventually(const std::function<bool()>& condition, Duration patience = Seconds(10)) {
+bool Eventually(const std::function<bool()>& condition, Duration patience = Seconds(60)) {
   for (const Time end = Now() + patience; Now() < end; usleep(1'000)) {
     if (condition()) return true;
   }
@@ -225,6 +225,51 @@ TEST_F(BrokerThreads, TheOperatorQuiescesAndResumes) {
   EXPECT_TRUE(Eventually([&] { return memory.is_out(); }));
   memory.WantRegion();
   EXPECT_TRUE(Eventually([&] { return !memory.is_out(); })) << "interest brings it back";
+}
+
+TEST_F(BrokerThreads, TheOperatorQuiescesAPart) {
+  Start();
+  FakeGuestMemory memory(8 * kMiB);
+  const auto agent = Agent::Start(Guest("one"), memory);
+  ASSERT_TRUE(agent);
+  OperateMessage quiesce{.guest = "one",
+                         .all_regions = false,
+                         .region = FakeGuestMemory::kRegion,
+                         .part = {.offset = kMiB, .length = 2 * kMiB}};
+  ASSERT_TRUE(Eventually([&] { return Operate(options_.socket, quiesce) == 1U; }));
+  EXPECT_TRUE(Eventually([&] { return memory.is_out(); }));
+  EXPECT_EQ(memory.part(), quiesce.part);
+  quiesce.part.offset = 7 * kMiB;
+  const auto refused = Operate(options_.socket, quiesce);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text, "the part does not lie in a region of one");
+}
+
+// The page of words comes by descriptor, and the broker reads it.
+TEST_F(BrokerThreads, TheStatusSaysHowManyOperationsAreOutstanding) {
+  Start();
+  FakeGuestMemory memory(8 * kMiB);
+  memory::CurrentIo io = memory.CountOperations();
+  ASSERT_EQ(io.Begin(5), memory::CurrentIo::BeginResult::kStarted);
+  const auto agent = Agent::Start(Guest("one"), memory);
+  ASSERT_TRUE(agent);
+  EXPECT_TRUE(Eventually([&] { return Rows().at(0).operations == 5; }));
+  EXPECT_EQ(io.End(4), memory::CurrentIo::EndResult::kMore);
+  EXPECT_EQ(Rows().at(0).operations, 1U) << "at once, without a word of the guest";
+}
+
+TEST_F(BrokerThreads, AGuestWithAWordThatIsNotThereIsDisconnected) {
+  Start();
+  auto liar = BrokerChannel::Connect(options_.socket);
+  ASSERT_TRUE(liar);
+  EXPECT_EQ(liar->Send(HelloMessage{.name = "liar"}), BrokerChannel::Status::kDone);
+  EXPECT_EQ(liar->Send(RegionMessage{.region = RegionNumber(1), .bytes = 1, .word = 1}),
+            BrokerChannel::Status::kDone);
+  EXPECT_TRUE(Eventually([&] {
+    while (liar->Receive()) {
+    }
+    return liar->has_ended();
+  }));
 }
 
 TEST_F(BrokerThreads, TheOperatorHearsWhatIsWrong) {

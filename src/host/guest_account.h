@@ -16,6 +16,15 @@ struct GuestUse {
   friend bool operator==(const GuestUse&, const GuestUse&) = default;
 };
 
+// Page faults of its adapter, by the stage of translation that had no page there: the first is
+// resolved in the guest's process, the second by its pager, within the grant.
+struct StageCounts {
+  uint64_t first = 0;
+  uint64_t second = 0;
+
+  friend bool operator==(const StageCounts&, const StageCounts&) = default;
+};
+
 // The memory of one guest: what it was granted, what it may still hold, and what it needs.
 //
 // A grant that is lowered frees nothing at once. Until the guest has acknowledged it, and the

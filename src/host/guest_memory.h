@@ -24,7 +24,8 @@ class GuestMemory {
   struct Region {
     RegionNumber number;
     uint64_t bytes = 0;
-    bool is_out = false;
+    uint64_t out = 0;         // bytes of it that are out
+    uint32_t word = 0;        // the place of its current-I/O word, counted from 1; 0: it has none
     bool is_awaited = false;  // an access waits for it
   };
   struct Event {
@@ -40,6 +41,7 @@ class GuestMemory {
     GuestUse use;
     uint64_t resident = 0;  // bytes
     uint64_t swapped = 0;   // bytes
+    StageCounts faults = {};
   };
 
   virtual ~GuestMemory() = default;
@@ -49,12 +51,16 @@ class GuestMemory {
   [[nodiscard]] virtual Use QueryUse() = 0;
   [[nodiscard]] virtual std::vector<File> Files() = 0;
   [[nodiscard]] virtual std::vector<Region> Regions() = 0;
+  // The file of the current-I/O words; -1 while there is none. It stays the same.
+  [[nodiscard]] virtual int WordsFile() { return -1; }
 
-  // Ends with a kQuiesced event, when what is under way on the region has ended; with `force`, when
-  // its memory is given back.
-  virtual void Quiesce(RegionNumber region, bool force) = 0;
+  // Ends with a kQuiesced event, when what is under way on the region has ended, and its memory is
+  // given back; with `force`, it does not wait for what is under way.
+  virtual void Quiesce(RegionNumber region, RegionPart part, bool force) = 0;
   // In effect when it returns.
   virtual void Resume(RegionNumber region) = 0;
+  // The broker that asked is gone: regions that are not out yet are in use again.
+  virtual void Withdraw() {}
 
   // When to take events if event_fd() shows none.
   [[nodiscard]] virtual Time next_time() { return Time::Never(); }

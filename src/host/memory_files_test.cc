@@ -16,7 +16,9 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 FileDescriptor MemoryOf(uint64_t bytes, uint64_t filled) {
   FileDescriptor file(memfd_create("guest", MFD_ALLOW_SEALING));
   EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
-  if (filled > 0) EXPECT_EQ(fallocate(file.get(), 0, 0, static_cast<off_t>(filled)), 0);
+  if (filled > 0) {
+    EXPECT_EQ(fallocate(file.get(), 0, 0, static_cast<off_t>(filled)), 0);
+  }
   return file;
 }
 

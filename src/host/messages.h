@@ -15,15 +15,15 @@ namespace verbena::host {
 // protocol.h says how they are written. Each lists its fields once, for both directions.
 
 // The one that speaks first says which version it speaks.
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;
 
 // --- From a guest. ---
 
 // The first. `held`: what it was granted by an earlier broker, or 0.
 struct HelloMessage {
   uint16_t version = kProtocolVersion;
-  std::string name;
-  GuestLimits limits;
+  std::string name = {};
+  GuestLimits limits = {};
   uint64_t held = 0;
 
   template <class Codec>
@@ -55,14 +55,17 @@ struct MemoryEndedMessage {
   friend bool operator==(const MemoryEndedMessage&, const MemoryEndedMessage&) = default;
 };
 
+// `out`: bytes of it that are out. `word`: the place of its current-I/O word in the guest's page of
+// words, counted from 1; 0: it has none.
 struct RegionMessage {
-  RegionNumber region;
+  RegionNumber region = {};
   uint64_t bytes = 0;
-  bool is_out = false;
+  uint64_t out = 0;
+  uint32_t word = 0;
 
   template <class Codec>
   void Fields(Codec& codec) {
-    codec(region, bytes, is_out);
+    codec(region, bytes, out, word);
   }
   friend bool operator==(const RegionMessage&, const RegionMessage&) = default;
 };
@@ -72,7 +75,7 @@ struct RegionEventMessage {
   enum class Kind : uint8_t { kQuiesced, kResumed, kInterest, kEnded };
   static constexpr Kind kLastKind = Kind::kEnded;
 
-  RegionNumber region;
+  RegionNumber region = {};
   Kind kind = Kind::kQuiesced;
 
   template <class Codec>
@@ -83,12 +86,14 @@ struct RegionEventMessage {
 };
 
 struct UseMessage {
-  GuestUse use;
-  uint64_t swapped = 0;  // bytes, for the operator
+  GuestUse use = {};
+  // For the operator.
+  uint64_t swapped = 0;  // bytes
+  StageCounts faults = {};
 
   template <class Codec>
   void Fields(Codec& codec) {
-    codec(use.faults, use.activity, use.is_waiting, swapped);
+    codec(use.faults, use.activity, use.is_waiting, swapped, faults.first, faults.second);
   }
   friend bool operator==(const UseMessage&, const UseMessage&) = default;
 };
@@ -117,7 +122,7 @@ struct GoodbyeMessage {
 
 struct WelcomeMessage {
   uint16_t version = kProtocolVersion;
-  GuestId guest;
+  GuestId guest = {};
 
   template <class Codec>
   void Fields(Codec& codec) {
@@ -128,7 +133,7 @@ struct WelcomeMessage {
 
 // The connection ends with it.
 struct RefusedMessage {
-  std::string why;
+  std::string why = {};
 
   template <class Codec>
   void Fields(Codec& codec) {
@@ -152,12 +157,13 @@ struct RegionRequestMessage {
   enum class Kind : uint8_t { kQuiesce, kForce, kResume };
   static constexpr Kind kLastKind = Kind::kResume;
 
-  RegionNumber region;
+  RegionNumber region = {};
   Kind kind = Kind::kQuiesce;
+  RegionPart part = {};
 
   template <class Codec>
   void Fields(Codec& codec) {
-    codec(region, kind);
+    codec(region, kind, part.offset, part.length);
   }
   friend bool operator==(const RegionRequestMessage&, const RegionRequestMessage&) = default;
 };
@@ -187,18 +193,21 @@ struct StatusRequestMessage {
 
 // One for each guest.
 struct StatusRowMessage {
-  std::string name;
+  std::string name = {};
   uint32_t pid = 0;
-  GuestLimits limits;
+  GuestLimits limits = {};
   uint64_t registered = 0, resident = 0, swapped = 0, grant = 0, committed = 0, faults = 0;
+  StageCounts stage_faults = {};
   uint64_t quiesced = 0, waiting = 0;  // regions
+  uint64_t operations = 0;             // outstanding, as the words of its regions count them
   uint64_t punched = 0;                // bytes
   bool is_rogue = false, is_absent = false;
 
   template <class Codec>
   void Fields(Codec& codec) {
     codec(name, pid, limits.min, limits.max, limits.weight, registered, resident, swapped, grant,
-          committed, faults, quiesced, waiting, punched, is_rogue, is_absent);
+          committed, faults, stage_faults.first, stage_faults.second, quiesced, waiting, operations,
+          punched, is_rogue, is_absent);
   }
   friend bool operator==(const StatusRowMessage&, const StatusRowMessage&) = default;
 };
@@ -220,14 +229,15 @@ struct OperateMessage {
 
   uint16_t version = kProtocolVersion;
   Kind kind = Kind::kQuiesce;
-  std::string guest;
+  std::string guest = {};
   bool all_regions = true;
-  RegionNumber region;
+  RegionNumber region = {};
+  RegionPart part = {};  // of one region
   bool hold = false;
 
   template <class Codec>
   void Fields(Codec& codec) {
-    codec(version, kind, guest, all_regions, region, hold);
+    codec(version, kind, guest, all_regions, region, part.offset, part.length, hold);
   }
   friend bool operator==(const OperateMessage&, const OperateMessage&) = default;
 };
@@ -235,13 +245,22 @@ struct OperateMessage {
 // `done`: regions that were asked to change. An error has a text.
 struct OperatedMessage {
   uint64_t done = 0;
-  std::string error;
+  std::string error = {};
 
   template <class Codec>
   void Fields(Codec& codec) {
     codec(done, error);
   }
   friend bool operator==(const OperatedMessage&, const OperatedMessage&) = default;
+};
+
+// From a guest: the page of its current-I/O words, whose file comes with it.
+struct WordsMessage {
+  template <class Codec>
+  void Fields(Codec& codec) {
+    codec();
+  }
+  friend bool operator==(const WordsMessage&, const WordsMessage&) = default;
 };
 
 // The order gives each its number on the socket: new ones go to the end.
@@ -253,6 +272,7 @@ using BrokerMessage =
                  BufferHelloMessage, BufferPublishMessage, BufferWithdrawMessage, BufferFindMessage,
                  BufferReleaseMessage, BufferListMessage, BufferWelcomeMessage,
                  BufferPublishedMessage, BufferFoundMessage, BufferFailedMessage,
-                 BufferEndedMessage, BufferRowMessage, BufferRowsMessage>;
+                 BufferEndedMessage, BufferRowMessage, BufferRowsMessage,
+                 WordsMessage>;
 
 }  // namespace verbena::host

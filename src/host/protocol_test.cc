@@ -20,42 +20,45 @@ SharedBufferEntry AnEntry() {
 
 // One of each, with no field of its default value.
 std::vector<BrokerMessage> OneOfEach() {
-  return {HelloMessage{.version = 7, .name = "a", .limits = {1, 2, 3}, .held = 4},
-          MemoryMessage{.number = 1, .bytes = 2},
-          MemoryEndedMessage{.number = 1},
-          RegionMessage{.region = RegionNumber(1), .bytes = 2, .is_out = true},
-          RegionEventMessage{RegionNumber(1), RegionEventMessage::Kind::kEnded},
-          UseMessage{.use = {1, 2, true}, .swapped = 3},
-          ObeyedMessage{.sequence = 1},
-          GoodbyeMessage{},
-          WelcomeMessage{.version = 2, .guest = GuestId(3)},
-          RefusedMessage{.why = "because"},
-          GrantMessage{.bytes = uint64_t{1} << 40, .sequence = 2},
-          RegionRequestMessage{RegionNumber(1), RegionRequestMessage::Kind::kResume},
-          PunchedMessage{.bytes = 1},
-          StatusRequestMessage{.version = 2},
-          StatusRowMessage{"a", 1, {2, 3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, true, true},
-          StatusEndMessage{.budget = 1, .committed = 2},
-          OperateMessage{.version = 2,
-                         .kind = OperateMessage::Kind::kResume,
-                         .guest = "b",
-                         .all_regions = false,
-                         .region = RegionNumber(9),
-                         .hold = true},
-          OperatedMessage{.done = 1, .error = "none"},
-          BufferHelloMessage{.version = 2},
-          BufferPublishMessage{.request = 1, .buffer = AnEntry().buffer},
-          BufferWithdrawMessage{BufferNumber(1)},
-          BufferFindMessage{1, "frames", 2, 3, Access::kRemote},
-          BufferReleaseMessage{BufferNumber(1)},
-          BufferListMessage{1, BufferNumber(2)},
-          BufferWelcomeMessage{.version = 2},
-          BufferPublishedMessage{1, BufferNumber(2)},
-          BufferFoundMessage{1, AnEntry()},
-          BufferFailedMessage{1, ErrorCode::kInUse, 2, "why"},
-          BufferEndedMessage{BufferNumber(1)},
-          BufferRowMessage{1, AnEntry()},
-          BufferRowsMessage{1, false}};
+  return {
+      HelloMessage{.version = 7, .name = "a", .limits = {1, 2, 3}, .held = 4},
+      MemoryMessage{.number = 1, .bytes = 2},
+      MemoryEndedMessage{.number = 1},
+      RegionMessage{.region = RegionNumber(1), .bytes = 2, .out = 3, .word = 4},
+      RegionEventMessage{RegionNumber(1), RegionEventMessage::Kind::kEnded},
+      UseMessage{.use = {1, 2, true}, .swapped = 3, .faults = {4, 5}},
+      ObeyedMessage{.sequence = 1},
+      GoodbyeMessage{},
+      WelcomeMessage{.version = 2, .guest = GuestId(3)},
+      RefusedMessage{.why = "because"},
+      GrantMessage{.bytes = uint64_t{1} << 40, .sequence = 2},
+      RegionRequestMessage{RegionNumber(1), RegionRequestMessage::Kind::kResume, {2, 3}},
+      PunchedMessage{.bytes = 1},
+      StatusRequestMessage{.version = 2},
+      StatusRowMessage{"a", 1, {2, 3, 4}, 5, 6, 7, 8, 9, 10, {11, 12}, 13, 14, 15, 16, true, true},
+      StatusEndMessage{.budget = 1, .committed = 2},
+      OperateMessage{.version = 2,
+                     .kind = OperateMessage::Kind::kResume,
+                     .guest = "b",
+                     .all_regions = false,
+                     .region = RegionNumber(9),
+                     .part = {10, 11},
+                     .hold = true},
+      OperatedMessage{.done = 1, .error = "none"},
+      BufferHelloMessage{.version = 2},
+      BufferPublishMessage{.request = 1, .buffer = AnEntry().buffer},
+      BufferWithdrawMessage{BufferNumber(1)},
+      BufferFindMessage{1, "frames", 2, 3, Access::kRemote},
+      BufferReleaseMessage{BufferNumber(1)},
+      BufferListMessage{1, BufferNumber(2)},
+      BufferWelcomeMessage{.version = 2},
+      BufferPublishedMessage{1, BufferNumber(2)},
+      BufferFoundMessage{1, AnEntry()},
+      BufferFailedMessage{1, ErrorCode::kInUse, 2, "why"},
+      BufferEndedMessage{BufferNumber(1)},
+      BufferRowMessage{1, AnEntry()},
+      BufferRowsMessage{1, false},
+      WordsMessage{}};
 }
 
 TEST(Protocol, EveryMessageComesBack) {
@@ -91,7 +94,7 @@ TEST(Protocol, UnknownNumbersAndKindsAreRefused) {
   bytes = ToPacket(BufferFindMessage{});
   bytes.back() = std::byte{64};
   EXPECT_FALSE(ParsePacket(bytes)) << "no such right";
-  bytes = ToPacket(RegionMessage{});
+  bytes = ToPacket(OperateMessage{});
   bytes.back() = std::byte{2};
   EXPECT_FALSE(ParsePacket(bytes)) << "neither true nor false";
   bytes = ToPacket(GoodbyeMessage{});

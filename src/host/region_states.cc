@@ -18,12 +18,15 @@ const char* NameOf(RegionPhase phase) {
   return "";
 }
 
-bool RegionStates::Add(RegionNumber region, uint64_t bytes, bool is_out, size_t max) {
+bool RegionStates::Add(RegionNumber region, uint64_t bytes, uint64_t out, size_t max) {
   if (regions_.size() >= max || bytes > UINT64_MAX - bytes_) return false;
   const auto [place, is_new] = regions_.try_emplace(region, Region{.bytes = bytes});
   if (!is_new) return false;
   bytes_ += bytes;
-  if (is_out) SetPhase(place->second, RegionPhase::kOut);
+  if (out == 0) return true;
+  // How much of it, and not where, is what is accounted.
+  if (out < bytes) place->second.part = {.offset = 0, .length = out};
+  SetPhase(place->second, RegionPhase::kOut);
   return true;
 }
 
@@ -35,11 +38,13 @@ void RegionStates::Remove(RegionNumber region) {
   regions_.erase(found);
 }
 
-RegionStates::Request RegionStates::Quiesce(RegionNumber region, bool hold, Time deadline) {
+RegionStates::Request RegionStates::Quiesce(RegionNumber region, RegionPart part, bool hold,
+                                            Time deadline) {
   Region* const found = Find(region);
   if (found == nullptr) return Request::kNone;
   found->is_held |= hold;
   if (found->phase != RegionPhase::kInUse) return Request::kNone;
+  found->part = part;
   SetPhase(*found, RegionPhase::kQuiescing);
   found->deadline = deadline;
   found->is_forced = false;
@@ -81,6 +86,10 @@ void RegionStates::OnResumed(RegionNumber region) {
   found->has_interest = false;
 }
 
+void RegionStates::SetBusy(RegionNumber region, bool is_busy) {
+  if (Region* const found = Find(region)) found->is_busy = is_busy;
+}
+
 RegionStates::Request RegionStates::OnTime(RegionNumber region, Time now) {
   Region* const found = Find(region);
   if (found == nullptr || found->deadline > now) return Request::kNone;
@@ -111,9 +120,14 @@ RegionStates::Region* RegionStates::Find(RegionNumber region) {
 }
 
 void RegionStates::SetPhase(Region& region, RegionPhase phase) {
-  if (region.phase == RegionPhase::kOut) out_bytes_ -= region.bytes;
-  if (phase == RegionPhase::kOut) out_bytes_ += region.bytes;
+  if (region.phase == RegionPhase::kOut) out_bytes_ -= OutBytes(region);
+  if (phase == RegionPhase::kOut) out_bytes_ += OutBytes(region);
   region.phase = phase;
+}
+
+// A guest may say that more of a region is out than there is of it.
+uint64_t RegionStates::OutBytes(const Region& region) {
+  return region.part.is_whole() ? region.bytes : std::min(region.part.length, region.bytes);
 }
 
 }  // namespace verbena::host

@@ -35,21 +35,25 @@ class RegionStates {
   struct Region {
     uint64_t bytes = 0;
     RegionPhase phase = RegionPhase::kInUse;
+    RegionPart part = {};  // that is out, or on its way
     bool is_held = false;  // by the operator: interest does not bring it back
     bool has_interest = false;
     bool is_forced = false;
+    bool is_busy = false;  // operations are outstanding, as its word says
     Time deadline = Time::Never();
   };
 
   // False if there are `max` regions already, or it is there.
-  [[nodiscard]] bool Add(RegionNumber region, uint64_t bytes, bool is_out, size_t max);
+  [[nodiscard]] bool Add(RegionNumber region, uint64_t bytes, uint64_t out, size_t max);
   void Remove(RegionNumber region);
 
-  [[nodiscard]] Request Quiesce(RegionNumber region, bool hold, Time deadline);
+  // One part of a region at a time.
+  [[nodiscard]] Request Quiesce(RegionNumber region, RegionPart part, bool hold, Time deadline);
   [[nodiscard]] Request Resume(RegionNumber region);
   [[nodiscard]] Request OnQuiesced(RegionNumber region);
   [[nodiscard]] Request OnInterest(RegionNumber region);
   void OnResumed(RegionNumber region);
+  void SetBusy(RegionNumber region, bool is_busy);
   // Operations on it took too long to end: from now on the adapter refuses them.
   [[nodiscard]] Request OnTime(RegionNumber region, Time now);
 
@@ -63,6 +67,7 @@ class RegionStates {
  private:
   [[nodiscard]] Region* Find(RegionNumber region);
   void SetPhase(Region& region, RegionPhase phase);
+  [[nodiscard]] static uint64_t OutBytes(const Region& region);
 
   std::map<RegionNumber, Region> regions_;
   uint64_t bytes_ = 0;

@@ -239,20 +239,31 @@ void Executor::ServeStore() {
   size_t count = 0;
   do {
     count = store_.Reap(outcomes);
-    for (const SwapOutcome& outcome : std::span(outcomes).first(count)) TakeOutcome(outcome);
+    TakeOutcomes(std::span(outcomes).first(count));
     GiveDelayed();
   } while (count > 0 || store_.has_outcomes());
 }
 
-void Executor::TakeOutcome(const SwapOutcome& outcome) {
-  const auto granule = static_cast<uint32_t>(outcome.granule);
-  if (outcome.is_store) {
-    if (outcome.result == SwapResult::kGood) program_waits_since_ = Time::Never();
-    resident_set_.WriteDone(granule, WriteOutcomeOf(outcome.result), now_());
-  } else {
-    resident_set_.ReadDone(granule, ReadOutcomeOf(outcome.result), now_());
+// Those of one transfer come one after the other, and are taken together.
+void Executor::TakeOutcomes(std::span<const SwapOutcome> outcomes) {
+  while (!outcomes.empty()) {
+    const SwapOutcome& first = outcomes.front();
+    size_t count = 1;
+    while (count < outcomes.size() && outcomes[count].is_store == first.is_store &&
+           outcomes[count].result == first.result &&
+           outcomes[count].granule == first.granule + count) {
+      ++count;
+    }
+    const Run run{static_cast<uint32_t>(first.granule), static_cast<uint32_t>(count)};
+    if (first.is_store) {
+      if (first.result == SwapResult::kGood) program_waits_since_ = Time::Never();
+      resident_set_.WriteDone(run, WriteOutcomeOf(first.result), now_());
+    } else {
+      resident_set_.ReadDone(run, ReadOutcomeOf(first.result), now_());
+    }
+    CarryOut();
+    outcomes = outcomes.subspan(count);
   }
-  CarryOut();
 }
 
 void Executor::OnTime() {

@@ -84,7 +84,7 @@ class Executor {
   void OnSwappedOut(const paging::Action& action) const;
   void HoldProgram();
   void ServeGone(paging::Run among);
-  void TakeOutcome(const SwapOutcome& outcome);
+  void TakeOutcomes(std::span<const SwapOutcome> outcomes);
 
   void CarryOut();
   void CarryOut(const paging::Action& action);

@@ -7,11 +7,11 @@ namespace verbena::memory {
 MemoryCore::MemoryCore(const MemoryOptions& options)
     : translations(options.translation_tables_max),
       guests(translations, options.guests_max),
-      consumers(translations, guests, options.consumers_max),
+      consumers(translations, options.consumers_max),
       domains(consumers, options.domains_max),
       table(options),
       translator(table, domains, guests, options.remote_through_regions),
-      regions(table, domains, translations),
+      regions(table, domains, guests, translations),
       windows(table, domains, translator),
       tasks(table, domains, translations),
       one_touch(table) {}

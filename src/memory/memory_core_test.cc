@@ -16,6 +16,15 @@ class MemoryCoreTest : public MemoryFixture {
     const RegionSpec spec{.pd = pd, .start = KeyAddress(0), .length = kMax, .rights = Access::kAll};
     return core_.regions.Register(spec, AddressSpaceBacking{})->local;
   }
+  // The second page of a guest.
+  Key RegionOf(GuestKey guest) {
+    const RegionSpec spec{
+        .pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = Access::kAll};
+    const auto keys =
+        core_.regions.Register(spec, LinearBacking{PhysicalAddress(0x1000), kSmall, guest});
+    EXPECT_TRUE(Succeeds(core_.regions.MapPages(keys->local, 0, 1, std::nullopt, true)));
+    return keys->local;
+  }
   Translation Read(Key key, uint64_t address, PdId pd) const {
     return core_.translator.Translate(key, KeyAddress(address), 1, AccessKind::kLocalRead,
                                       {pd, me_.qp});
@@ -44,24 +53,21 @@ TEST_F(MemoryCoreTest, InvalidateMachineReachesRegionsPageTablesGuestsAndInverte
                                                     PhysicalAddress(kBase), true)));
 
   const GuestKey guest = *core_.guests.Create({.memory_bytes = 4 * kPage});
-  const PdId guest_pd = MakeDomain({.guest = guest, .table = ConsumerSpec::PrivateTable{}});
-  const Key in_guest = ImplicitRegion(guest_pd);
-  ASSERT_TRUE(Succeeds(core_.consumers.MapLocalPage(OwnerOf(guest_pd), VirtualAddress(0x7000),
-                                                    PhysicalAddress(0x1000), true)));
+  const Key in_guest = RegionOf(guest);
   ASSERT_TRUE(Succeeds(core_.guests.Map(guest, PhysicalAddress(0x1000), 1, kFirst, true)));
 
   EXPECT_TRUE(IsReady(Read(linear.local, kBase, pd_)));
   EXPECT_TRUE(IsReady(Read(list, 0, pd_)));
   EXPECT_TRUE(IsReady(Read(implicit, 0x7000, pd_)));
   EXPECT_TRUE(IsReady(Read(by_inverted, 0x7000, inverted_pd)));
-  EXPECT_TRUE(IsReady(Read(in_guest, 0x7000, guest_pd)));
+  EXPECT_TRUE(IsReady(Read(in_guest, 0, pd_)));
 
   EXPECT_EQ(core_.InvalidateMachine(kFirst, kLast), 5u);
   EXPECT_EQ(StageOf(Read(linear.local, kBase, pd_)), Stage::kFirst);
   EXPECT_EQ(StageOf(Read(list, 0, pd_)), Stage::kFirst);
   EXPECT_EQ(StageOf(Read(implicit, 0x7000, pd_)), Stage::kFirst);
   EXPECT_EQ(StageOf(Read(by_inverted, 0x7000, inverted_pd)), Stage::kFirst);
-  EXPECT_EQ(StageOf(Read(in_guest, 0x7000, guest_pd)), Stage::kSecond);
+  EXPECT_EQ(StageOf(Read(in_guest, 0, pd_)), Stage::kSecond);
   EXPECT_TRUE(IsReady(Read(linear.local, kBase + kPage, pd_)));  // the next page stays
   EXPECT_EQ(core_.InvalidateMachine(kFirst, kLast), 0u);
 }
@@ -102,15 +108,12 @@ TEST_F(MemoryCoreTest, AbsentPagesOfAListKeepTheirAddress) {
 
 TEST_F(MemoryCoreTest, InvalidateGuestPhysicalReachesThatGuestsFirstStageOnly) {
   const GuestKey guest = *core_.guests.Create({.memory_bytes = 4 * kPage});
-  const PdId guest_pd = MakeDomain({.guest = guest, .table = ConsumerSpec::PrivateTable{}});
-  const Key in_guest = ImplicitRegion(guest_pd);
-  ASSERT_TRUE(Succeeds(core_.consumers.MapLocalPage(OwnerOf(guest_pd), VirtualAddress(0x7000),
-                                                    PhysicalAddress(0x1000), true)));
+  const Key in_guest = RegionOf(guest);
   ASSERT_TRUE(Succeeds(core_.guests.Map(guest, PhysicalAddress(0x1000), 1, kFirst, true)));
   const RegionKeys host = LinearRegion(0x1000, kPage);
   EXPECT_EQ(core_.InvalidateGuestPhysical(guest, PhysicalAddress(0x1fff), PhysicalAddress(0x1fff)),
             1u);
-  EXPECT_EQ(StageOf(Read(in_guest, 0x7000, guest_pd)), Stage::kFirst);
+  EXPECT_EQ(StageOf(Read(in_guest, 0, pd_)), Stage::kFirst);
   EXPECT_TRUE(IsReady(Read(host.local, 0x1000, pd_)));
   EXPECT_TRUE(core_.guests.Find(guest)->pages->Find(1).present());
 }

@@ -16,8 +16,6 @@ const char* NameOf(MemoryError error) {
       return "the key is of the wrong type";
     case MemoryError::kWrongState:
       return "the entry is in the wrong state";
-    case MemoryError::kForeignDomain:
-      return "the objects belong to different protection domains";
     case MemoryError::kInUse:
       return "still in use";
     case MemoryError::kLimitReached:

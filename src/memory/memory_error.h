@@ -15,7 +15,6 @@ enum class MemoryError : uint8_t {
   kNoSuchKey,         // free, retired, or of another generation
   kWrongType,         // a window instead of a region, for example
   kWrongState,        // swapped out twice, registered twice, ...
-  kForeignDomain,     // objects of different protection domains
   kInUse,             // another object still depends on it
   kLimitReached,      // a table is full: see options.h
   kTooLarge,          // longer than a translation table can cover

@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/rollback.h"
 #include "base/when_memory.h"
 #include "managed/takeover.h"
 #include "odp/page_jobs.h"
@@ -24,14 +23,6 @@ bool Overlaps(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size) {
   return a < b + b_size && b < a + a_size;
 }
 
-// Calls fn(first, last) for the program's view of it, and for the adapter's.
-template <class Fn>
-void ForEachView(const ManagedArena& arena, Fn fn) {
-  for (const uint64_t base : {arena.cpu_base, arena.adapter_base}) {
-    fn(memory::MachineAddress(base), memory::MachineAddress(base + arena.size - 1));
-  }
-}
-
 Error PartlyManaged(const ManagedArena& arena) {
   if (arena.takeover == nullptr) {
     return {ErrorCode::kInvalid, "only a part of the bytes is managed memory"};
@@ -41,7 +32,8 @@ Error PartlyManaged(const ManagedArena& arena) {
           "those: register the larger range first, or do without a memory budget"};
 }
 
-// How many of `length` bytes from the tables' `address` on the program has not unmapped.
+// How many of `length` bytes from `address` on, in the adapter's view, the program has not
+// unmapped.
 uint64_t LengthLeft(const ManagedArena& arena, uint64_t address, uint64_t length) {
   if (arena.all_is_gone) return 0;
   for (const Interval& gone : arena.gone) {
@@ -90,143 +82,6 @@ ManagedArena::~ManagedArena() = default;
 
 ManagedPages::~ManagedPages() { CHECK(arenas_.empty()); }
 
-managed::ArenaCallbacks ManagedPages::Callbacks() {
-  return {
-      .on_ready = [this](uint64_t ticket,
-                         const managed::Answer& answer) { OnReady(ticket, answer); },
-      .unmap_adapter = [this](std::span<const std::span<std::byte>> ranges) { OnUnmap(ranges); },
-      .on_swapped_out = quiesce_callbacks_.on_swapped_out,
-      .on_store = [this](paging::StoreReport report) { OnStore(report); },
-      .on_gone = [this](const std::byte* first, const std::byte* last) { OnGone(first, last); }};
-}
-
-ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
-  arena->cpu_base = AddressOf(arena->arena->bytes().data());
-  arena->adapter_base = AddressOf(arena->arena->adapter_base());
-  arena->size = arena->arena->bytes().size();
-  arenas_.reserve(arenas_.size() + 1);
-  // A thread that has the engine's lock must never wait for the program's view, which a list would
-  // have it touch; and the adapter's may be touched only where a region of the arena says so.
-  size_t kept = 0;
-  Rollback views([&] {
-    ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
-      tables_.AssertHeld();
-      if (kept > 0) tables_.memory.AllowInLists(first, last);
-      if (kept > 0) --kept;
-    });
-  });
-  ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
-    tables_.AssertHeld();
-    tables_.memory.ForbidInLists(first, last);
-    ++kept;
-  });
-  views.Keep();
-  arenas_.push_back(std::move(arena));
-  return arenas_.back().get();
-}
-
-ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
-  if (!options.now) options.now = &Now;
-  auto made = managed::Arena::Make(options, Callbacks());
-  if (!made) return Fail(made.error());
-  auto arena = std::make_unique<ManagedArena>();
-  arena->own = std::move(*made);
-  arena->arena = arena->own.get();
-  const TablesLock lock(tables_);
-  return Add(std::move(arena));
-}
-
-// It is known before it is taken, and tables forget what they know of it: so a thread that has the
-// engine's lock never touches a byte of it by the program's address, and does not wait.
-ErrorOr<ManagedArena*> ManagedPages::TakeOver(managed::ArenaOptions options) {
-  options.now = &Now;
-  auto prepared = managed::Takeover::Prepare(options, Callbacks());
-  if (!prepared) return Fail(prepared.error());
-  auto prepared_arena = std::make_unique<ManagedArena>();
-  prepared_arena->takeover = std::move(*prepared);
-  prepared_arena->arena = &prepared_arena->takeover->arena();
-  ManagedArena* arena = nullptr;
-  {
-    const TablesLock lock(tables_);
-    arena = Add(std::move(prepared_arena));
-    tables_.memory.InvalidateMachine(memory::MachineAddress(arena->cpu_base),
-                                     memory::MachineAddress(arena->cpu_base + arena->size - 1));
-  }
-  const auto taken = arena->takeover->Take();
-  if (taken) return arena;
-  std::unique_ptr<ManagedArena> removed;
-  const TablesLock lock(tables_);
-  removed = Remove(arena);
-  return Fail(taken.error());
-}
-
-managed::ArenaReport ManagedPages::GiveBack(ManagedArena* arena) {
-  const uint64_t lost = arena->takeover->GiveBack();
-  const managed::ArenaReport report = arena->arena->report();
-  std::unique_ptr<ManagedArena> removed;
-  const TablesLock lock(tables_);
-  removed = Remove(arena);
-  if (lost > 0) {
-    static_cast<void>(WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
-      AddWarning("the swap file has lost " + std::to_string(lost) +
-                 " bytes of a region's memory: the program gets SIGSEGV where it touches them");
-    }));
-  }
-  return report;
-}
-
-std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
-  const auto found = std::ranges::find(arenas_, arena, &std::unique_ptr<ManagedArena>::get);
-  CHECK(found != arenas_.end());
-  std::unique_ptr<ManagedArena> removed = std::move(*found);
-  arenas_.erase(found);
-  ForEachView(*removed, [this](memory::MachineAddress first, memory::MachineAddress last) {
-    tables_.AssertHeld();
-    tables_.memory.AllowInLists(first, last);
-  });
-  // What waits for its pages is refused.
-  quiesced_.TakeAllParked([&](const ParkedJob& parked) {
-    if (removed->adapter_base <= parked.job.address &&
-        parked.job.address - removed->adapter_base < removed->size) {
-      Finish({parked.job, parked.waiter, removed.get()});
-    } else {
-      static_cast<void>(IsParked({parked.job, parked.waiter, FindArena(parked.job.address)}));
-    }
-  });
-  for (auto at = pending_.begin(); at != pending_.end();) {
-    if (at->second.arena != arena) {
-      ++at;
-      continue;
-    }
-    const Pending pending = at->second;
-    at = pending_.erase(at);
-    Finish(pending);
-  }
-  return removed;
-}
-
-ErrorOr<void> ManagedPages::Destroy(ManagedArena* arena) {
-  std::unique_ptr<ManagedArena> removed;
-  {
-    const TablesLock lock(tables_);
-    if (arena->regions > 0) {
-      return Fail(Error{ErrorCode::kInUse, "a region is registered on the managed memory"});
-    }
-    removed = Remove(arena);
-  }
-  return {};
-}
-
-// One by one: an arena's threads may need the lock to end, and a list of them would need memory.
-void ManagedPages::EndAll() {
-  while (true) {
-    std::unique_ptr<ManagedArena> ended;
-    const TablesLock lock(tables_);
-    if (arenas_.empty()) return;
-    ended = Remove(arenas_.back().get());
-  }
-}
-
 ErrorOr<ManagedPages::Place> ManagedPages::Find(uint64_t address, uint64_t length) const {
   for (const auto& arena : arenas_) {
     if (!Overlaps(address, length, arena->cpu_base, arena->size)) continue;
@@ -234,16 +89,26 @@ ErrorOr<ManagedPages::Place> ManagedPages::Find(uint64_t address, uint64_t lengt
     if (address < arena->cpu_base || length > arena->size - offset) {
       return Fail(PartlyManaged(*arena));
     }
-    return Place{arena->adapter_base + offset, arena.get()};
+    return Place{memory::PhysicalAddress(offset), arena->guest, arena.get()};
   }
-  return Place{address, nullptr};
+  return Place{memory::PhysicalAddress(address), memory::kHost, nullptr};
 }
 
-ManagedArena* ManagedPages::FindArena(uint64_t table_address) const {
+ManagedArena* ManagedPages::FindArena(uint64_t address) const {
   for (const auto& arena : arenas_) {
-    if (table_address - arena->adapter_base < arena->size) return arena.get();
+    if (address - arena->adapter_base < arena->size) return arena.get();
   }
   return nullptr;
+}
+
+// By the number that the second stage has for it: they are in the order of their numbers.
+ManagedArena* ManagedPages::ArenaOf(memory::GuestKey guest) const {
+  tables_.AssertHeld();
+  const memory::GuestTable::Guest* const found = tables_.memory.guests.Find(guest);
+  if (found == nullptr) return nullptr;
+  const auto number = [](const auto& arena) { return arena->number; };
+  const auto place = std::ranges::lower_bound(arenas_, found->attributes, {}, number);
+  return place != arenas_.end() && (*place)->guest == guest ? place->get() : nullptr;
 }
 
 bool ManagedPages::IsProgramView(const PageJob& job) const {
@@ -292,16 +157,58 @@ void ManagedPages::Rekey(Key from, Key to) {
 }
 
 ManagedPages::Asked ManagedPages::Ask(const PageJob& job, PageWaiter* waiter) {
-  ManagedArena* const arena = FindArena(job.address);
+  if (job.page_count == 0) return Asked::kNotManaged;
+  ManagedArena* const arena = ArenaOf(job.request.fault.guest);
   if (arena == nullptr) return Asked::kNotManaged;
   if (waiter == nullptr && !answers_.Expect()) return Asked::kNoMemory;
   const Pending pending{job, waiter, arena};
   bool is_parked = false;
   const bool has_room = WhenMemory([&] { is_parked = IsParked(pending); });
   if (is_parked) return Asked::kAsked;
-  const Asked asked = has_room ? AskArena(pending, *arena) : Asked::kNoMemory;
+  const Asked asked = has_room ? Serve(pending, *arena) : Asked::kNoMemory;
   if (asked == Asked::kNoMemory && waiter == nullptr) answers_.Unexpect();
   return asked;
+}
+
+// First the stage of the guest, which is known here, and then the stage of the host.
+ManagedPages::Asked ManagedPages::Serve(Pending pending, ManagedArena& arena) {
+  bool is_served = false;
+  const bool has_room = WhenMemory([&] { is_served = IsServedByTables(pending); });
+  if (is_served) return Asked::kAsked;
+  return has_room ? AskArena(pending, arena) : Asked::kNoMemory;
+}
+
+// Enters the pages into the first stage. True if that was all that was missing, or if they are
+// nowhere: then the job is answered. Of a prefetch, what the second stage has is left out.
+bool ManagedPages::IsServedByTables(Pending& pending) {
+  tables_.AssertHeld();
+  PageJob& job = pending.job;
+  if (!tables_.memory.table.FindLive(job.request.fault.region, memory::EntryType::kRegion)) {
+    Finish(pending);
+    return true;
+  }
+  if (job.request.fault.stage == memory::Stage::kFirst) {
+    if (!job.is_ahead) ++stage_faults_.first;
+    const uint64_t bytes = job.page_count * job.request.fault.page_shift.bytes();
+    const bool is_whole = pending.arena->gone.empty() && !pending.arena->all_is_gone;
+    const bool is_there = LengthLeft(*pending.arena, job.address, bytes) > 0;
+    if (!is_there || !EnterFirstStage(tables_.memory, job, is_whole)) {
+      Finish(pending);
+      return true;
+    }
+  }
+  const uint64_t present = CountInSecondStage(tables_.memory, job);
+  if (job.is_ahead) {
+    job = RestAfter(job, present);
+    if (job.page_count > 0) return false;
+  } else {
+    if (present == 0) return false;
+    if (job.request.fault.stage == memory::Stage::kFirst) ++stage_faults_.present;
+    job.paged_in = present;
+    job.is_mapped = true;
+  }
+  Finish(pending);
+  return true;
 }
 
 // Whether its first page is out: then the job waits until the page is in, or is answered at once.
@@ -321,11 +228,10 @@ bool ManagedPages::IsParked(const Pending& pending) {
 
 void ManagedPages::GiveBackTo(Key region) {
   for (const ParkedJob& parked : quiesced_.Remove(region)) {
-    const Pending pending{parked.job, parked.waiter, FindArena(parked.job.address)};
-    const bool has_arena = pending.arena != nullptr;
-    if (has_arena && IsParked(pending)) continue;  // another region has the same bytes, and is out
     ManagedArena* const arena = FindArena(parked.job.address);
-    if (!has_arena || AskArena(pending, *arena) == Asked::kNoMemory) Finish(pending);
+    const Pending pending{parked.job, parked.waiter, arena};
+    if (arena != nullptr && IsParked(pending)) continue;  // another region of these bytes is out
+    if (arena == nullptr || Serve(pending, *arena) == Asked::kNoMemory) Finish(pending);
   }
 }
 
@@ -340,9 +246,10 @@ void ManagedPages::Prefetch(Key region, const ManagedArena& arena, Interval page
   job.asked_at = Now();
   job.request.ticket = transport::kPrefetchTicket;
   job.request.fault.region = region;
+  job.request.fault.guest = arena.guest;
   job.request.fault.page_shift = table.page_shift();
   job.request.fault.first_page =
-      (job.address - table.LinearAddress(0).value()) >> table.page_shift().value();
+      (pages.first - table.LinearAddress(0).value()) >> table.page_shift().value();
   job.request.fault.page_count = job.page_count;
   static_cast<void>(Submit(job));
 }
@@ -361,6 +268,7 @@ ManagedPages::Asked ManagedPages::AskArena(const Pending& pending, ManagedArena&
     Finish(pending);
     return Asked::kAsked;
   }
+  if (!job.is_ahead) ++stage_faults_.second;
   const uint64_t ticket = ++last_ticket_;
   const bool asked = WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
     pending_.emplace(ticket, pending);
@@ -417,7 +325,7 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
   if (length > 0) {
     const uint64_t page = job.request.fault.page_shift.bytes();
     job.paged_in = std::min(job.page_count, (length + page - 1) / page);
-    job.is_mapped = MapManagedPages(tables_.memory, job);
+    job.is_mapped = EnterSecondStage(tables_.memory, job);
   }
   // A queue pair that asks before there is need, for an unreliable message, asks once only.
   const bool goes_on = pending.waiter == nullptr && job.is_mapped &&
@@ -458,9 +366,16 @@ void ManagedPages::OnGone(const std::byte* first, const std::byte* last) {
   ManagedArena* const arena = FindArena(AddressOf(first));
   if (arena == nullptr) return;  // it is about to end
   const Interval gone{AddressOf(first), AddressOf(last)};
-  if (!WhenMemory([&] { arena->gone.push_back(gone); })) arena->all_is_gone = true;
-  tables_.memory.InvalidateMachine(memory::MachineAddress(AddressOf(first)),
-                                   memory::MachineAddress(AddressOf(last)));
+  const Interval offsets{gone.first - arena->adapter_base, gone.last - arena->adapter_base};
+  const bool is_noted = WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
+    arena->gone.push_back(gone);
+    static_cast<void>(UpdateSegments(memory::SegmentChange::kDelete, *arena, offsets));
+  });
+  if (!is_noted) arena->all_is_gone = true;
+  tables_.memory.InvalidateMachine(memory::MachineAddress(gone.first),
+                                   memory::MachineAddress(gone.last));
+  tables_.memory.InvalidateGuestPhysical(arena->guest, memory::PhysicalAddress(offsets.first),
+                                         memory::PhysicalAddress(offsets.last));
 }
 
 void ManagedPages::OnUnmap(std::span<const std::span<std::byte>> ranges) {

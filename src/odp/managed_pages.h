@@ -18,6 +18,7 @@
 #include "managed/arena.h"
 #include "memory/memory_core.h"
 #include "memory/protection/regions.h"
+#include "odp/guest_stages.h"
 #include "odp/locked_tables.h"
 #include "odp/page_answers.h"
 #include "odp/page_job.h"
@@ -42,18 +43,21 @@ struct ManagedArena {
   std::unique_ptr<managed::Takeover> takeover;  // of memory that the program had before
   managed::Arena* arena = nullptr;
   uint64_t cpu_base = 0;      // where the program sees it
-  uint64_t adapter_base = 0;  // where the tables say it is
+  uint64_t adapter_base = 0;  // where the adapter touches it
   uint64_t size = 0;
-  uint32_t number = 0;              // never that of another arena of the adapter
-  uint64_t regions = 0;             // registered on it
-  std::vector<Interval> gone = {};  // in the tables' addresses: what the program has unmapped
+  memory::GuestKey guest;  // the arena is its memory: guest-physical address 0 is the first byte
+  uint32_t number = 0;     // never that of another arena of the adapter
+  uint64_t regions = 0;    // registered on it
+  std::vector<Interval> gone = {};  // in the adapter's view: what the program has unmapped
   bool all_is_gone = false;         // as far as is known: there was no memory to note a part of it
 };
 
-// The managed memory of an adapter. Regions on it name the adapter's view, so that the tables alone
-// decide what the adapter touches, whatever the program's view shows. Their pages are asked for
-// here instead of from the pager, and enter the tables on the arena's own thread, before it can
-// take them away again.
+// The managed memory of an adapter. Each arena is the memory of a guest, in two stages (rows E6 to
+// E9): the first stage of a region names places in the arena, and is written here when a page is
+// first needed; the second stage says which pages of the arena are in memory, in the adapter's
+// view, and is written on the arena's own thread, before it can take them away again. So the tables
+// alone decide what the adapter touches, whatever the program's view shows, and a page that leaves
+// is one entry, however many regions are on it.
 //
 // A part of the engine, under its lock, but for what says otherwise: an arena is made and destroyed
 // without it, because its thread waits for it.
@@ -83,17 +87,16 @@ class ManagedPages {
   // on it, or the engine runs no more; no other thread registers any meanwhile.
   managed::ArenaReport GiveBack(ManagedArena* arena) VERBENA_EXCLUDES(tables_);
 
-  // Where the tables must look for `length` bytes of the program at `address`: elsewhere if they
-  // are managed. REFUSES bytes of which only some are.
+  // What the tables must name for `length` bytes of the program at `address`: a place in the memory
+  // of a guest if they are managed. REFUSES bytes of which only some are.
   struct Place {
-    uint64_t address = 0;
+    memory::PhysicalAddress address;
+    memory::GuestKey guest;
     ManagedArena* arena = nullptr;  // nullptr: not managed
   };
   [[nodiscard]] ErrorOr<Place> Find(uint64_t address, uint64_t length) const;
-  // Whether the tables' address is of an arena.
-  [[nodiscard]] bool Covers(uint64_t table_address) const {
-    return FindArena(table_address) != nullptr;
-  }
+  // Whether the machine address is of an arena.
+  [[nodiscard]] bool Covers(uint64_t address) const { return FindArena(address) != nullptr; }
 
   // Room for one more region, to be found before the region is registered.
   using RegionRoom = std::unordered_map<Key, ManagedArena*>::node_type;
@@ -113,7 +116,8 @@ class ManagedPages {
   // The region, or a part of it, is out: its pages come in for the adapter no more, and jobs for
   // them wait, or are refused if it says so. The arena still has their memory. REQUIRES: it is in.
   void TakeAway(Key region, QuiescedRegion pages) { quiesced_.Add(region, std::move(pages)); }
-  // It is in again, or ends: what waited for it goes on, first come first.
+  // It is in again: what waited for it goes on, first come first. Or it has ended: what waited for
+  // it is refused.
   void GiveBackTo(Key region);
   // Brings pages of the region, at these offsets in its arena, as many as its budget allows.
   void Prefetch(Key region, const ManagedArena& arena, Interval pages);
@@ -126,6 +130,9 @@ class ManagedPages {
     std::function<void(Key region)> on_awaited;
     std::function<void(uint64_t ticket, uint64_t bytes)> on_swapped_out;
   };
+  // The process, which has a segment for each arena from now on, so that regions of its address
+  // space reach it (row A7). Before the first arena; without it there is none.
+  void set_consumer(memory::ConsumerId consumer) { consumer_ = consumer; }
   // Before the first arena.
   void set_quiesce_callbacks(QuiesceCallbacks callbacks) {
     quiesce_callbacks_ = std::move(callbacks);
@@ -140,6 +147,7 @@ class ManagedPages {
   [[nodiscard]] Asked Submit(const PageJob& job);
   // Of those asked for, jobs whose answer has not come.
   [[nodiscard]] size_t outstanding() const { return pending_.size(); }
+  [[nodiscard]] const StageFaults& stage_faults() const { return stage_faults_; }
   // The same as Submit, and waits until they are mapped, or refused. Not under the lock. False if
   // they are not managed.
   [[nodiscard]] bool PageIn(PageJob& job) VERBENA_EXCLUDES(tables_);
@@ -158,10 +166,13 @@ class ManagedPages {
     const ManagedArena* arena = nullptr;
   };
 
-  [[nodiscard]] ManagedArena* FindArena(uint64_t table_address) const;
+  [[nodiscard]] ManagedArena* FindArena(uint64_t address) const;
+  [[nodiscard]] ManagedArena* ArenaOf(memory::GuestKey guest) const;
   [[nodiscard]] managed::ArenaCallbacks Callbacks();
-  ManagedArena* Add(std::unique_ptr<ManagedArena> arena);
+  [[nodiscard]] ErrorOr<ManagedArena*> Add(std::unique_ptr<ManagedArena> arena);
   Asked Ask(const PageJob& job, PageWaiter* waiter);
+  Asked Serve(Pending pending, ManagedArena& arena);
+  [[nodiscard]] bool IsServedByTables(Pending& pending);
   Asked AskArena(const Pending& pending, ManagedArena& arena);
   [[nodiscard]] bool IsParked(const Pending& pending);
   [[nodiscard]] bool PageInSome(PageJob& job) VERBENA_EXCLUDES(tables_);
@@ -171,6 +182,8 @@ class ManagedPages {
   void OnStore(paging::StoreReport report) VERBENA_EXCLUDES(tables_);
   void Finish(const Pending& pending);
   std::unique_ptr<ManagedArena> Remove(const ManagedArena* arena);
+  [[nodiscard]] bool UpdateSegments(memory::SegmentChange change, const ManagedArena& arena,
+                                    Interval bytes);
 
   LockedTables& tables_;
   PageAnswers& answers_;
@@ -182,6 +195,9 @@ class ManagedPages {
   QuiescedRegions quiesced_;
   QuiesceCallbacks quiesce_callbacks_;
   uint64_t last_ticket_ = 0;
+  uint32_t last_number_ = 0;
+  memory::ConsumerId consumer_;
+  StageFaults stage_faults_;
   std::vector<std::string> warnings_;
 };
 

@@ -1,10 +1,12 @@
 #include "odp/page_jobs.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/when_memory.h"
 #include "memory/address.h"
 #include "memory/protection/protection_entry.h"
+#include "odp/guest_stages.h"
 
 namespace verbena::odp {
 namespace {
@@ -28,6 +30,17 @@ uint64_t AwayInARow(const memory::TranslationTable& table, uint64_t first, uint6
       break;
   }
   return count;
+}
+
+// Where the first page of the fault is in the guest's memory; nullopt if the region has changed
+// since.
+std::optional<uint64_t> PhysicalAddressOf(const memory::ProtectionEntry& region,
+                                          const Fault& fault) {
+  if (fault.stage == memory::Stage::kSecond) return fault.first_page << fault.page_shift.value();
+  const bool is_there = region.table != nullptr && region.table->is_linear() &&
+                        fault.first_page < region.table->page_count();
+  if (!is_there) return std::nullopt;
+  return region.table->LinearAddress(fault.first_page).value();
 }
 
 // Of two jobs for the same page, the one for reading can end last. It must not make the page
@@ -71,43 +84,36 @@ PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& r
   PageJob job{.request = request};
   const Fault& fault = request.fault;
   const auto found = memory.table.FindLive(fault.region, EntryType::kRegion);
-  if (!found || fault.stage != memory::Stage::kFirst) return job;
+  // A region of the owner's address space reaches all guests that the owner has segments of.
+  if (!found || ((*found)->guest != fault.guest && !IsAddressSpace(**found))) return job;
   const memory::ProtectionEntry& region = **found;
   uint64_t count =
       std::min(fault.page_count, std::max<uint64_t>(1, bytes_max / fault.page_shift.bytes()));
-  if (IsAddressSpace(region)) {
+  if (fault.guest != memory::kHost) {
+    const auto physical = PhysicalAddressOf(region, fault);
+    const auto address = physical ? MachineAddressIn(memory, fault.guest, *physical) : std::nullopt;
+    if (!address) return job;
+    job.address = *address;
+  } else if (fault.stage != memory::Stage::kFirst) {
+    return job;
+  } else if (IsAddressSpace(region)) {
     job.address = fault.first_page << fault.page_shift.value();
   } else if (region.table->is_linear()) {
     job.address = region.table->LinearAddress(fault.first_page).value();
     job.region_address = region.table->LinearAddress(0).value();
     job.region_bytes = region.table->page_count() * fault.page_shift.bytes();
-  } else if (region.table->space() == memory::kMachineSpace) {
+  } else {
     count = AwayInARow(*region.table, fault.first_page, count);
     if (count > 0) job.address = region.table->Find(fault.first_page).address().value();
-  } else {
-    return job;
   }
   job.page_count = count;
   return job;
 }
 
-bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job) {
-  if (job.paged_in == 0) return false;
-  const auto found = memory.table.FindLive(job.request.fault.region, EntryType::kRegion);
-  if (!found) return false;
-  bool mapped = false;
-  // Without memory for the entries, the pages count as not available.
-  static_cast<void>(WhenMemory([&] {
-    mapped = IsAddressSpace(**found) ? MapInAddressSpace(memory, job, (*found)->pd)
-                                     : MapInTable(memory, job, *(*found)->table);
-  }));
-  return mapped;
-}
-
 bool IsMapped(const memory::MemoryCore& memory, const PageJob& job) {
   const Fault& fault = job.request.fault;
   const auto found = memory.table.FindLive(fault.region, EntryType::kRegion);
-  if (!found || job.page_count == 0) return false;
+  if (!found || job.page_count == 0 || fault.guest != memory::kHost) return false;
   const memory::ProtectionEntry& region = **found;
   if (IsAddressSpace(region)) {
     const memory::ConsumerId owner = memory.domains.Find(region.pd)->owner;
@@ -119,8 +125,17 @@ bool IsMapped(const memory::MemoryCore& memory, const PageJob& job) {
 }
 
 bool MapPages(memory::MemoryCore& memory, ResidencyScan& watch, const PageJob& job, Time now) {
-  const bool mapped = MapManagedPages(memory, job);
-  if (mapped) watch.Note(job.address, job.paged_in * job.request.fault.page_shift.bytes(), now);
+  const Fault& fault = job.request.fault;
+  if (job.paged_in == 0 || fault.guest != memory::kHost) return false;
+  const auto found = memory.table.FindLive(fault.region, EntryType::kRegion);
+  if (!found || (*found)->guest != memory::kHost) return false;
+  bool mapped = false;
+  // Without memory for the entries, the pages count as not available.
+  static_cast<void>(WhenMemory([&] {
+    mapped = IsAddressSpace(**found) ? MapInAddressSpace(memory, job, (*found)->pd)
+                                     : MapInTable(memory, job, *(*found)->table);
+  }));
+  if (mapped) watch.Note(job.address, job.paged_in * fault.page_shift.bytes(), now);
   return mapped;
 }
 

@@ -14,17 +14,16 @@ namespace verbena::odp {
 
 // Finds where the pages are that a queue pair waits for: at most `bytes_max` of them, but at least
 // one page. Of a page list, only contiguous pages. If the pages cannot be paged in, because their
-// region is gone or belongs to a guest, the job has no pages, and so its answer is a refusal.
+// region or its guest is gone, the job has no pages, and so its answer is a refusal.
 [[nodiscard]] PageJob JobFor(const memory::MemoryCore& memory,
                              const transport::PageRequest& request, uint64_t bytes_max);
 
 // Enters the pages that were paged in into the tables and the residency scan. False if there are
-// none, or if their region has gone meanwhile.
+// none, if their region has gone meanwhile, or if they are a guest's: see EnterSecondStage.
 [[nodiscard]] bool MapPages(memory::MemoryCore& memory, ResidencyScan& watch, const PageJob& job,
                             Time now);
-// The same without the residency scan: the arena reports managed pages before it takes them away.
-[[nodiscard]] bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job);
-// Whether the tables have the first page of the job by now.
+
+// Whether the tables have the first page of the job by now. False if it is a guest's.
 [[nodiscard]] bool IsMapped(const memory::MemoryCore& memory, const PageJob& job);
 
 // Calls fn(job) for each run of the 4 KiB pages of `wanted` that are in memory already. Does not

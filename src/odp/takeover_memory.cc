@@ -113,7 +113,6 @@ ErrorOr<void> TakeoverMemory::TryTakeOver(std::span<std::byte> pages) {
     return Fail(takeover.error());
   }
   arenas_.push_back(*takeover);
-  arenas_.back()->number = ++last_number_;
   ++past_.regions_taken_over;
   past_.bytes_taken_over += pages.size();
   return {};
@@ -152,8 +151,8 @@ void TakeoverMemory::MapWhatIsThere(const memory::RegionSpec& spec,
   if (!place || place->arena == nullptr || bytes.empty()) return;
   const ManagedArena& arena = *place->arena;
   if (arena.arena->report().budget_bytes < arena.size) return;
-  const uint64_t first = (place->address - arena.adapter_base) / kPage;
-  const uint64_t end = (place->address - arena.adapter_base + bytes.size() - 1) / kPage + 1;
+  const uint64_t first = place->address.value() / kPage;
+  const uint64_t end = (place->address.value() + bytes.size() - 1) / kPage + 1;
   const auto is_there = [&](uint64_t page) {
     return arena.arena->residency(page * kPage) == managed::Residency::kInMemory;
   };
@@ -164,6 +163,7 @@ void TakeoverMemory::MapWhatIsThere(const memory::RegionSpec& spec,
     job.asked_at = Now();
     job.is_ahead = true;
     job.request.fault.region = region;
+    job.request.fault.guest = arena.guest;
     job.request.fault.first_page = page - first;
     job.request.fault.page_count = job.page_count;
     job.request.fault.for_write = spec.rights.Has(Access::kLocalWrite);
@@ -235,7 +235,6 @@ bool TakeoverMemory::IsNamed(std::span<const std::byte> pages) const {
 
 void TakeoverMemory::Include(ManagedArena* arena, uint64_t limit) {
   own_.push_back({arena, limit});
-  arena->number = ++last_number_;
   if (is_guest_) Divide(0);
 }
 

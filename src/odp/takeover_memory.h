@@ -126,7 +126,6 @@ class TakeoverMemory {
   const std::string swap_;
   const bool strict_;
   const uint64_t floor_;
-  uint32_t last_number_ = 0;
   managed::ResidentSum resident_;
   std::vector<ManagedArena*> arenas_;
   std::vector<Own> own_;

@@ -56,9 +56,17 @@ class ResidentSet {
   // has found the granules absent, so they are mapped again even if the resident set has them as
   // mapped.
   void PageIn(Ticket ticket, Run run, Need need, View view, Time now);
-  // The executor calls one of these for each granule of a kRead and of a kWrite.
-  void ReadDone(uint32_t granule, ReadOutcome outcome, Time now);
-  void WriteDone(uint32_t granule, WriteOutcome outcome, Time now);
+  // The executor calls one of these once for each granule of a kRead and of a kWrite, for several
+  // neighbours at a time if they have ended together: then what follows is done for all of them
+  // together, too.
+  void ReadDone(Run run, ReadOutcome outcome, Time now);
+  void WriteDone(Run run, WriteOutcome outcome, Time now);
+  void ReadDone(uint32_t granule, ReadOutcome outcome, Time now) {
+    ReadDone(Run{granule, 1}, outcome, now);
+  }
+  void WriteDone(uint32_t granule, WriteOutcome outcome, Time now) {
+    WriteDone(Run{granule, 1}, outcome, now);
+  }
   // The program or the adapter has used the run without a request. Only a hint.
   void Used(Run run);
   // The program has discarded the contents, which read as zeros from here on. The memory is freed
@@ -138,6 +146,8 @@ class ResidentSet {
   void FetchAhead(Run run);
   [[nodiscard]] uint64_t StartAhead(Run run);
   void StartRead(Frame& frame);
+  void EndRead(Frame& frame, ReadOutcome outcome);
+  void EndWrite(Frame& frame, WriteOutcome outcome);
   void OnBadRead(Frame& frame);
   void Break(Frame& frame);
   void DiscardFrame(Frame& frame);

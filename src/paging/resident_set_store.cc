@@ -58,26 +58,32 @@ void ResidentSet::StartRead(Frame& frame) {
   Do(Verb::kRead, frame);
 }
 
-void ResidentSet::ReadDone(uint32_t granule, ReadOutcome outcome, Time now) {
+void ResidentSet::ReadDone(Run run, ReadOutcome outcome, Time now) {
   now_ = std::max(now_, now);
-  Frame* const frame = granules_.Find(granule);
-  CHECK(frame != nullptr && frame->phase == Frame::Phase::kReading && frame->list != &unread_);
-  --reads_under_way_;
-  if (frame->is_doomed) {
-    Forget(granule);
-    Zero(*frame);
-    WakeWaiters(*frame);
-  } else if (outcome == ReadOutcome::kGood) {
-    frame->phase = Frame::Phase::kResident;
-    frame->is_stored = true;
-    if (frame->holds == 0) eviction_.Enter(*frame);
-    WakeWaiters(*frame);
-  } else if (outcome == ReadOutcome::kFailed) {
-    OnBadRead(*frame);
-  } else {
-    Break(*frame);
+  for (uint64_t i = run.first; i < run.end(); ++i) {
+    Frame* const frame = granules_.Find(static_cast<uint32_t>(i));
+    CHECK(frame != nullptr && frame->phase == Frame::Phase::kReading && frame->list != &unread_);
+    EndRead(*frame, outcome);
   }
   Balance();
+}
+
+void ResidentSet::EndRead(Frame& frame, ReadOutcome outcome) {
+  --reads_under_way_;
+  if (frame.is_doomed) {
+    Forget(frame.granule);
+    Zero(frame);
+    WakeWaiters(frame);
+  } else if (outcome == ReadOutcome::kGood) {
+    frame.phase = Frame::Phase::kResident;
+    frame.is_stored = true;
+    if (frame.holds == 0) eviction_.Enter(frame);
+    WakeWaiters(frame);
+  } else if (outcome == ReadOutcome::kFailed) {
+    OnBadRead(frame);
+  } else {
+    Break(frame);
+  }
 }
 
 void ResidentSet::OnBadRead(Frame& frame) {
@@ -109,33 +115,39 @@ void ResidentSet::Break(Frame& frame) {
   Remove(frame, Place::kBroken, 0);
 }
 
-void ResidentSet::WriteDone(uint32_t granule, WriteOutcome outcome, Time now) {
+void ResidentSet::WriteDone(Run run, WriteOutcome outcome, Time now) {
   now_ = std::max(now_, now);
-  Frame* const frame = granules_.Find(granule);
-  CHECK(frame != nullptr && frame->phase == Frame::Phase::kWriting);
+  for (uint64_t i = run.first; i < run.end(); ++i) {
+    Frame* const frame = granules_.Find(static_cast<uint32_t>(i));
+    CHECK(frame != nullptr && frame->phase == Frame::Phase::kWriting);
+    EndWrite(*frame, outcome);
+  }
+  Balance();
+}
+
+void ResidentSet::EndWrite(Frame& frame, WriteOutcome outcome) {
   const bool is_good = outcome == WriteOutcome::kGood;
   const auto report = health_.OnWrite(outcome, now_);
   if (report.has_value()) actions_.Add({.verb = Verb::kReport, .report = *report});
   if (!is_good) ++counters_.write_failures;
 
   --writes_under_way_;
-  const bool was_leaving = frame->is_leaving;
-  SetLeaving(*frame, false);
-  frame->phase = Frame::Phase::kResident;
-  const bool is_current = is_good && !frame->is_rewritten && !frame->is_doomed;
-  if (is_good && !is_current) Forget(granule);
-  frame->is_rewritten = false;
+  const bool was_leaving = frame.is_leaving;
+  SetLeaving(frame, false);
+  frame.phase = Frame::Phase::kResident;
+  const bool is_current = is_good && !frame.is_rewritten && !frame.is_doomed;
+  if (is_good && !is_current) Forget(frame.granule);
+  frame.is_rewritten = false;
   if (is_current) {
-    SetDirty(*frame, false);
-    frame->is_stored = true;
+    SetDirty(frame, false);
+    frame.is_stored = true;
   }
-  if (frame->is_doomed) {
-    Zero(*frame);
-    WakeWaiters(*frame);
+  if (frame.is_doomed) {
+    Zero(frame);
+    WakeWaiters(frame);
   } else if (was_leaving) {
-    PlaceUnmapped(*frame);
+    PlaceUnmapped(frame);
   }
-  Balance();
 }
 
 void ResidentSet::Discard(Run run, Time now) {

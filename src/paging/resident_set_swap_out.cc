@@ -67,8 +67,9 @@ void ResidentSet::DropLeft(SwapOutRecord& swap_out) {
 }
 
 // Unmaps as many as the store may write at a time, before the first of them is written, so that
-// neighbours become one action.
+// neighbours become one action; and not one for each write that ends.
 void ResidentSet::StartLeaving(SwapOutRecord& swap_out) {
+  if (writes_under_way_ > options_.writes_max / 2) return;
   FrameList leaving;
   const uint32_t most = options_.writes_max - std::min(options_.writes_max, writes_under_way_);
   for (; swap_out.started < swap_out.run.end() && leaving.size() < most; ++swap_out.started) {

@@ -72,6 +72,9 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("regions not under the memory budget", of.budget.regions_native);
   visit("peak resident bytes under the memory budget", of.budget.resident_peak);
   visit("page faults of the program under the memory budget", of.budget.program_faults);
+  visit("page faults of the first stage", of.budget.first_stage_faults);
+  visit("of these, pages that were in memory", of.budget.first_stage_present);
+  visit("page faults of the second stage", of.budget.second_stage_faults);
   visit("pages read from swap", of.budget.pages_read);
   visit("pages written to swap", of.budget.pages_written);
   visit("pages lost in swap", of.budget.pages_lost);

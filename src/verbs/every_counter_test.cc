@@ -276,6 +276,8 @@ constexpr char kIwarpCmTest[] = "adapter/cm/iwarp_cm_test.cc";
 constexpr char kBurst[] = "fabric/transmit_burst_test.cc";
 constexpr char kTransmitter[] = "adapter/loop/transmitter_test.cc";
 constexpr char kTakenOver[] = "adapter/control/takeover_memory_test.cc";
+constexpr char kManagedPages[] = "adapter/control/managed_pages_test.cc";
+constexpr char kStages[] = "ManagedPagesTest, FaultsAreCountedByStage";
 constexpr char kUnderBudget[] =
     "TakeoverMemoryThreads, RegisteredMemoryIsUnderTheBudgetAndReadsBackUnchanged";
 
@@ -383,6 +385,15 @@ const Row<D> kDeviceRows[] = {
     {"budget.program_faults",
      [](const D& d) { return Words(d.budget.program_faults); },
      {kTakenOver, kUnderBudget}},
+    {"budget.first_stage_faults",
+     [](const D& d) { return Words(d.budget.first_stage_faults); },
+     {kManagedPages, kStages}},
+    {"budget.second_stage_faults",
+     [](const D& d) { return Words(d.budget.second_stage_faults); },
+     {kManagedPages, kStages}},
+    {"budget.first_stage_present",
+     [](const D& d) { return Words(d.budget.first_stage_present); },
+     {kManagedPages, kStages}},
     {"budget.pages_read",
      [](const D& d) { return Words(d.budget.pages_read); },
      {kTakenOver, kUnderBudget}},

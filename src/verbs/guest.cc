@@ -32,6 +32,7 @@ host::GuestMemory::Use Guest::Memory::QueryUse() {
   Use report{.use = {.faults = use.faults}, .resident = use.resident, .swapped = use.swapped};
   if (const auto counters = adapter_.Query()) {
     report.use.activity = counters->port.packets_sent + counters->port.packets_received;
+    report.faults = {counters->budget.first_stage_faults, counters->budget.second_stage_faults};
   }
   return report;
 }
@@ -56,18 +57,24 @@ std::vector<host::GuestMemory::Region> Guest::Memory::Regions() {
   for (const adapter::GuestRegion& region : control_.Regions(false)) {
     regions.push_back({.number = host::RegionNumber(region.id.value()),
                        .bytes = region.bytes,
-                       .is_out = region.state == QuiesceState::kOut,
+                       .out = region.state == QuiesceState::kOut ? region.quiesced : 0,
+                       .word = region.word ? *region.word + 1 : 0,
                        .is_awaited = region.is_awaited});
   }
   return regions;
 }
 
-// Fails for a region that the program has deregistered meanwhile; the next list does not have it.
-void Guest::Memory::Quiesce(host::RegionNumber region, bool force) {
+// A region that the program has ended meanwhile is refused, and is not in the next list.
+void Guest::Memory::Quiesce(host::RegionNumber region, host::RegionPart part, bool force) {
   const Key key(region.value());
   if (!force) {
-    // No timeout here: the broker forces the region out after a deadline of its own.
-    const auto state = control_.QuiesceRegion(key, std::nullopt, Duration::Max());
+    std::optional<Range> bytes;
+    if (!part.is_whole()) bytes = Range{part.offset, part.length};
+    // The broker has a deadline of its own, after which it forces.
+    const auto state = control_.QuiesceRegion(key, bytes, Duration::Max());
+    // The broker is to forget it: there is nothing in the part that could be swapped out.
+    const bool is_refused = !state && state.error().code != ErrorCode::kInUse;
+    if (is_refused) refused_.push_back({Event::Kind::kReset, region});
     if (!state || *state != QuiesceState::kQuiet) return;
   }
   static_cast<void>(control_.SwapOutRegion(key, force));
@@ -77,8 +84,17 @@ void Guest::Memory::Resume(host::RegionNumber region) {
   static_cast<void>(control_.SwapInRegion(Key(region.value())));
 }
 
+// The next broker believes that they are in use, and would not hear that they wait for it.
+void Guest::Memory::Withdraw() {
+  for (const adapter::GuestRegion& region : control_.Regions(false)) {
+    const bool is_on_its_way =
+        region.state == QuiesceState::kQuiescing || region.state == QuiesceState::kQuiet;
+    if (is_on_its_way) static_cast<void>(control_.SwapInRegion(region.id));
+  }
+}
+
 std::vector<host::GuestMemory::Event> Guest::Memory::TakeEvents() {
-  std::vector<Event> events;
+  std::vector<Event> events = std::exchange(refused_, {});
   for (const GuestEvent& event : control_.TakeEvents(Now())) {
     const host::RegionNumber region(event.region.value());
     switch (event.kind) {

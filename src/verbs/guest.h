@@ -35,8 +35,10 @@ class Guest {
     Use QueryUse() override;
     std::vector<File> Files() override;
     std::vector<Region> Regions() override;
-    void Quiesce(host::RegionNumber region, bool force) override;
+    int WordsFile() override { return control_.current_io_fd(); }
+    void Quiesce(host::RegionNumber region, host::RegionPart part, bool force) override;
     void Resume(host::RegionNumber region) override;
+    void Withdraw() override;
     [[nodiscard]] Time next_time() override { return control_.next_time(); }
     [[nodiscard]] int event_fd() const override { return control_.event_fd(); }
     std::vector<Event> TakeEvents() override;
@@ -44,6 +46,7 @@ class Guest {
    private:
     adapter::Adapter& adapter_;
     adapter::GuestControl& control_;
+    std::vector<Event> refused_;                // of Quiesce, not taken yet
     std::map<uint32_t, FileDescriptor> files_;  // declared files
   };
 

@@ -31,10 +31,6 @@ struct RegionObject {
   }
   // REQUIRES: the process is not a child of the one that opened the device.
   [[nodiscard]] adapter::GuestControl& control() const { return *pd->device.guest_control(); }
-  // The current-I/O word; null if it has none, or in a forked child, which shares its memory.
-  [[nodiscard]] memory::CurrentIo::Word* count() const {
-    return pd->device.is_forked() ? nullptr : current_io;
-  }
 
   Ended End() {
     if (has_ended) return {};

@@ -44,7 +44,10 @@ const SegmentRecord* ConsumerRecord::FindSegment(uint64_t effective) const {
 }
 
 bool ConsumerRecord::MayAccess(uint64_t start, uint64_t length, Access needed) const {
-  if (!has_segments || length == 0) return true;
+  return has_all() || length == 0 || IsInSegments(start, length, needed);
+}
+
+bool ConsumerRecord::IsInSegments(uint64_t start, uint64_t length, Access needed) const {
   if (RunsOver(start, length)) return false;
   const uint64_t last = start + length - 1;
   for (uint64_t at = start;;) {
@@ -68,19 +71,20 @@ Verdict<MemoryError> ConsumerRecord::UpdateSegments(SegmentChange change, const 
   const bool meets_any = std::ranges::any_of(segments, meets);
   if (change == SegmentChange::kAdd && meets_any) return MemoryError::kOverlap;
   if (change == SegmentChange::kDelete && !meets_any) return MemoryError::kNotMapped;
-  if (change == SegmentChange::kModify && !MayAccess(first, segment.length, Access::kNone)) {
+  if (change == SegmentChange::kModify && !IsInSegments(first, segment.length, Access::kNone)) {
     return MemoryError::kNotMapped;
   }
   std::vector<SegmentRecord> after;
   for (const SegmentRecord& s : segments) {
     if (!meets(s)) after.push_back(s);
-    if (meets(s) && s.first < first) after.push_back({s.first, first - 1, s.base, s.rights});
+    if (meets(s) && s.first < first)
+      after.push_back({s.first, first - 1, s.base, s.rights, s.guest});
     if (meets(s) && s.last > last) {
-      after.push_back({last + 1, s.last, s.base + (last + 1 - s.first), s.rights});
+      after.push_back({last + 1, s.last, s.base + (last + 1 - s.first), s.rights, s.guest});
     }
   }
   if (change != SegmentChange::kDelete) {
-    after.push_back({first, last, segment.base.value(), segment.rights});
+    after.push_back({first, last, segment.base.value(), segment.rights, segment.guest});
   }
   segments = std::move(after);
   return std::nullopt;
@@ -139,10 +143,12 @@ Verdict<MemoryError> AddressSpaces::CreateGuest(const GuestSpec& spec,
                                                 std::optional<GuestKey> made) {
   if (spec.memory_bytes % kSmallPage != 0) return MemoryError::kMisaligned;
   const uint64_t count = spec.memory_bytes / kSmallPage;
-  if (const auto no = CheckPageSet(count, kSmallPage, std::nullopt)) return no;
+  std::optional<uint64_t> base;
+  if (spec.base) base = spec.base->value();
+  if (const auto no = CheckPageSet(count, kSmallPage, base)) return no;
   if (guests_.size() == options_.guests_max) return MemoryError::kLimitReached;
   if (made.has_value()) {
-    guests_.push_back({*made, spec.attributes, MakePageSet(count, kSmallPage, kHost, {})});
+    guests_.push_back({*made, spec.attributes, MakePageSet(count, kSmallPage, kHost, base)});
   }
   return std::nullopt;
 }
@@ -163,6 +169,22 @@ Verdict<MemoryError> AddressSpaces::MapGuest(GuestKey key, uint64_t from, uint64
   return guest->pages->Map(from / kSmallPage, count, to, writable);
 }
 
+// A page that is writable stays so.
+Verdict<MemoryError> AddressSpaces::MapInPlace(GuestKey key, uint64_t from, uint64_t count,
+                                               bool writable) {
+  const GuestRecord* guest = FindGuest(key);
+  if (guest == nullptr) return MemoryError::kNoSuchGuest;
+  if (from % kSmallPage != 0) return MemoryError::kMisaligned;
+  const Pages before = guest->pages->pages;
+  if (const auto no = guest->pages->Map(from / kSmallPage, count, std::nullopt, writable))
+    return no;
+  for (auto& [number, page] : guest->pages->pages) {
+    const auto was = before.find(number);
+    if (was != before.end()) page.writable = page.writable || was->second.writable;
+  }
+  return std::nullopt;
+}
+
 Verdict<MemoryError> AddressSpaces::UnmapGuest(GuestKey key, uint64_t from, uint64_t count) {
   const GuestRecord* guest = FindGuest(key);
   if (guest == nullptr) return MemoryError::kNoSuchGuest;
@@ -172,7 +194,6 @@ Verdict<MemoryError> AddressSpaces::UnmapGuest(GuestKey key, uint64_t from, uint
 
 Verdict<MemoryError> AddressSpaces::OpenConsumer(const ConsumerSpec& spec, const Pages* shared,
                                                  std::optional<ConsumerId> made) {
-  if (spec.guest != kHost && FindGuest(spec.guest) == nullptr) return MemoryError::kNoSuchGuest;
   if (consumers_.size() == options_.consumers_max) return MemoryError::kLimitReached;
   const auto* own = std::get_if<ConsumerSpec::PrivateTable>(&spec.table);
   const auto* inverted = std::get_if<InvertedPageTable*>(&spec.table);
@@ -181,18 +202,17 @@ Verdict<MemoryError> AddressSpaces::OpenConsumer(const ConsumerSpec& spec, const
     if (const auto no = CheckPageSet(kPagesMax, kSmallPage, base)) return no;
   }
   if (inverted != nullptr && *inverted == nullptr) return MemoryError::kNotMapped;
-  if (inverted != nullptr && spec.guest != kHost) return MemoryError::kWrongType;
   if (!made.has_value()) return std::nullopt;
   ConsumerRecord record{.id = *made,
                         .privileged = spec.privileged,
                         .has_segments = spec.has_segments,
-                        .guest = spec.guest,
+                        .is_flat_outside = spec.is_flat_outside,
                         .has_pages = !std::holds_alternative<std::monostate>(spec.table),
                         .segments = {},
                         .own = nullptr,
                         .shared = shared,
                         .inverted = inverted != nullptr};
-  if (own != nullptr) record.own = MakePageSet(kPagesMax, kSmallPage, spec.guest, base);
+  if (own != nullptr) record.own = MakePageSet(kPagesMax, kSmallPage, kHost, base);
   consumers_.push_back(std::move(record));
   return std::nullopt;
 }

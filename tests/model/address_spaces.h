@@ -46,6 +46,7 @@ struct SegmentRecord {
   uint64_t first, last;  // effective
   uint64_t base;         // virtual, of `first`
   Access rights;
+  GuestKey guest;
 };
 
 struct GuestRecord {
@@ -58,7 +59,7 @@ struct ConsumerRecord {
   ConsumerId id;
   bool privileged;
   bool has_segments;
-  GuestKey guest;
+  bool is_flat_outside;
   bool has_pages;
   std::vector<SegmentRecord> segments;
   std::shared_ptr<PageSet> own;  // private page table
@@ -67,7 +68,10 @@ struct ConsumerRecord {
 
   const SegmentRecord* FindSegment(uint64_t effective) const;
   bool MayAccess(uint64_t start, uint64_t length, Access needed) const;
-  bool MayUsePhysical() const { return privileged || !has_segments; }
+  // Whether segments cover all of it, and each grants `needed`.
+  bool IsInSegments(uint64_t start, uint64_t length, Access needed) const;
+  bool has_all() const { return is_flat_outside || !has_segments; }
+  bool MayUsePhysical() const { return privileged || has_all(); }
   Verdict<MemoryError> UpdateSegments(SegmentChange change, const Segment& segment);
 };
 
@@ -103,6 +107,7 @@ class AddressSpaces {
   Verdict<MemoryError> MapGuest(GuestKey guest, uint64_t from, uint64_t count, uint64_t to,
                                 bool writable);
   Verdict<MemoryError> UnmapGuest(GuestKey guest, uint64_t from, uint64_t count);
+  Verdict<MemoryError> MapInPlace(GuestKey guest, uint64_t from, uint64_t count, bool writable);
 
   // `shared` mirrors the table in `spec`, if that is a shared one.
   Verdict<MemoryError> OpenConsumer(const ConsumerSpec& spec, const Pages* shared,

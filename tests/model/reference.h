@@ -34,6 +34,7 @@ struct Entry {
 
   // The pages of a region or task; null if it uses the owner's tables or has none.
   std::shared_ptr<PageSet> pages;
+  GuestKey guest;  // whose physical addresses the pages have
   bool of_address_space = false;
   uint64_t first_offset = 0;
   AddressKind address_kind = AddressKind::kEffective;
@@ -48,10 +49,7 @@ struct Entry {
 };
 
 // The expected result of an access; the alternatives are those of Translation.
-struct ExpectedReady {
-  GuestKey second_stage_key;
-  uint32_t attributes = 0;
-};
+struct ExpectedReady {};
 struct Outcome {
   std::variant<ExpectedReady, Fault, Refusal> answer;
   std::vector<uint64_t> bytes;  // if ready: the machine address of each byte

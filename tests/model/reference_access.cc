@@ -15,7 +15,7 @@ class Walk {
       : spaces_(spaces),
         target_(target),
         owner_(spaces.OwnerOf(target.pd)),
-        guest_(spaces.FindGuest(owner_.guest)),
+        guest_(target.guest),
         from_(from),
         length_(length),
         writes_(writes) {}
@@ -26,13 +26,14 @@ class Walk {
       const std::optional<uint64_t> physical =
           target_.of_address_space ? ThroughOwner(i) : ThroughPages(i);
       if (!physical.has_value()) return std::move(outcome_);
-      const std::optional<uint64_t> machine = guest_ ? ThroughGuest(i, *physical) : physical;
+      const std::optional<uint64_t> machine =
+          guest_ != kHost ? ThroughGuest(i, *physical) : physical;
       if (!machine.has_value()) return std::move(outcome_);
       const bool continues = i > 0 && outcome_.bytes.back() + 1 == *machine;
       if (!continues && ++pieces > SpanList::kCapacity) break;  // the caller requests the rest
       outcome_.bytes.push_back(*machine);
     }
-    outcome_.answer = ExpectedReady{owner_.guest, guest_ ? guest_->attributes : 0};
+    outcome_.answer = ExpectedReady();
     return std::move(outcome_);
   }
 
@@ -49,7 +50,7 @@ class Walk {
     fault.stage = stage;
     fault.for_write = writes_;
     fault.region = target_.local;
-    fault.guest = owner_.guest;
+    fault.guest = guest_;
     fault.page_shift = *PageShift::FromBytes(page_bytes);
     fault.first_page = first;
     fault.page_count = last - first + 1;
@@ -66,6 +67,13 @@ class Walk {
     if (i == 0 || at % bytes == 0) {
       page_ = find(at / bytes);
       run_end_ = std::min(length_ - 1, i + (bytes - 1 - at % bytes));
+      // Pages that continue each other in physical memory are one piece of it.
+      for (uint64_t next = at / bytes + 1; Allows(page_) && run_end_ < length_ - 1; ++next) {
+        const auto found = find(next);
+        const uint64_t before = page_->where + (next - at / bytes) * bytes;
+        if (!Allows(found) || found->where != before || before == 0) break;
+        run_end_ = std::min(length_ - 1, run_end_ + bytes);
+      }
       if (!Allows(page_)) {
         const uint64_t last = target_.first_offset + from_ + (length_ - 1);
         SetFault(Stage::kFirst, bytes, at / bytes, last / bytes, find);
@@ -80,17 +88,32 @@ class Walk {
     const uint64_t address = target_.start + from_ + i;
     uint64_t at = address;
     uint64_t left = length_ - 1 - i;  // bytes after this one that are contiguous with it
-    if (owner_.has_segments && target_.address_kind == AddressKind::kEffective) {
-      if (segment_ == nullptr || segment_->last < address) segment_ = owner_.FindSegment(address);
-      if (segment_ == nullptr) return Deny(Refusal::kNoSegment);
+    const bool is_virtual = target_.address_kind == AddressKind::kVirtual;
+    if (owner_.has_segments && !is_virtual) {
+      const SegmentRecord* const before = segment_;
+      segment_ = owner_.FindSegment(address);
+      left_segment_ = before != nullptr && segment_ == nullptr;
+      if (segment_ == nullptr && !owner_.is_flat_outside) return Deny(Refusal::kNoSegment);
+      guest_ = segment_ == nullptr ? kHost : segment_->guest;
+    }
+    if (segment_ != nullptr) {
       if (!segment_->rights.Has(writes_ ? Access::kLocalWrite : Access::kLocalRead)) {
         return Deny(Refusal::kOwnerHasNoRight);
       }
       at = segment_->base + (address - segment_->first);
       left = std::min(left, segment_->last - address);
+    } else {
+      for (const SegmentRecord& segment : owner_.segments) {
+        const bool is_behind = left > 0 && segment.first > address && !is_virtual;
+        if (is_behind) left = std::min(left, segment.first - address - 1);
+      }
+    }
+    if (guest_ != kHost) {
+      run_end_ = i + left;
+      return at;
     }
     const auto find = [&](uint64_t number) { return spaces_.FindLocal(owner_, number); };
-    const bool new_piece = segment_ != nullptr && segment_->first == address;
+    const bool new_piece = left_segment_ || (segment_ != nullptr && segment_->first == address);
     if (i == 0 || new_piece || at % kSmallPage == 0) {
       page_ = find(at / kSmallPage);
       run_end_ = i + std::min(left, kSmallPage - 1 - at % kSmallPage);
@@ -103,14 +126,17 @@ class Walk {
   }
 
   std::optional<uint64_t> ThroughGuest(uint64_t i, uint64_t physical) {
+    const GuestRecord* const guest = spaces_.FindGuest(guest_);
+    if (guest == nullptr) return Deny(Refusal::kGuestGone);
     const auto find = [&](uint64_t number) {
-      const Page* found = guest_->pages->Find(number);
+      const Page* found = guest->pages->Find(number);
       return found == nullptr ? std::nullopt : std::optional(*found);
     };
     const uint64_t number = physical / kSmallPage;
-    if (i == 0 || number != guest_page_number_) {
+    if (i == 0 || number != guest_page_number_ || guest_ != guest_of_page_) {
       guest_page_ = find(number);
       guest_page_number_ = number;
+      guest_of_page_ = guest_;
     }
     if (!Allows(guest_page_)) {
       const uint64_t last = physical + (run_end_ - i);
@@ -128,7 +154,7 @@ class Walk {
   const AddressSpaces& spaces_;
   const Entry& target_;
   const ConsumerRecord& owner_;
-  const GuestRecord* guest_;
+  GuestKey guest_;  // of the byte that is looked at
   const uint64_t from_;
   const uint64_t length_;
   const bool writes_;
@@ -140,6 +166,8 @@ class Walk {
   uint64_t run_end_ = 0;  // the last byte that is physically contiguous with this one
   std::optional<Page> guest_page_;
   uint64_t guest_page_number_ = 0;
+  GuestKey guest_of_page_;
+  bool left_segment_ = false;  // the byte before this one was in one
 };
 
 }  // namespace
@@ -158,7 +186,7 @@ Verdict<Refusal> Reference::Authorize(Key key, uint64_t address, uint64_t length
   if (entry->state == EntryState::kReserved) return Refusal::kNotValid;
   const bool is_window = entry->type == EntryType::kWindow;
   if (is_window && entry->region->state != EntryState::kValid) return Refusal::kRegionNotValid;
-  const GuestKey guest = spaces.OwnerOf((is_window ? entry->region : entry)->pd).guest;
+  const GuestKey guest = (is_window ? entry->region : entry)->guest;
   if (guest != kHost && spaces.FindGuest(guest) == nullptr) return Refusal::kGuestGone;
 
   // b

@@ -12,6 +12,12 @@ std::vector<uint64_t> Addresses(const PageListBacking& list) {
   return addresses;
 }
 
+GuestKey GuestOf(const Backing& backing) {
+  if (const auto* linear = std::get_if<LinearBacking>(&backing)) return linear->guest;
+  if (const auto* list = std::get_if<PageListBacking>(&backing)) return list->guest;
+  return kHost;
+}
+
 void MapList(PageSet& set, const PageListBacking& list) {
   const std::vector<uint64_t> addresses = Addresses(list);
   for (size_t i = 0; i < addresses.size(); ++i) set.pages[i] = {addresses[i], list.writable};
@@ -51,7 +57,10 @@ Verdict<MemoryError> Reference::CheckOwner(const RegionSpec& spec, const Backing
     return std::nullopt;
   }
   if (by_virtual) return MemoryError::kWrongType;
-  if (const auto* linear = std::get_if<LinearBacking>(&backing)) {
+  const GuestKey guest = GuestOf(backing);
+  if (guest != kHost && spaces.FindGuest(guest) == nullptr) return MemoryError::kNoSuchGuest;
+  const auto* linear = std::get_if<LinearBacking>(&backing);
+  if (linear != nullptr && guest == kHost) {
     Access needed;
     if (spec.rights.Has(Access::kLocalRead)) needed = needed | Access::kLocalRead;
     if (spec.rights.Has(Access::kLocalWrite)) needed = needed | Access::kLocalWrite;
@@ -71,10 +80,12 @@ Verdict<MemoryError> Reference::CheckOwner(const RegionSpec& spec, const Backing
 
 Backing Reference::BackingOf(const Entry& region) {
   if (region.of_address_space && region.length > 0) return AddressSpaceBacking{};
-  if (region.pages == nullptr) return LinearBacking{};  // an empty region
-  if (!region.pages->linear_base.has_value()) return PageListBacking{};
+  if (region.pages == nullptr) return LinearBacking{};  // empty: nothing to be had anywhere
+  if (!region.pages->linear_base.has_value()) {
+    return PageListBacking{.pages = {}, .guest = region.guest};
+  }
   return LinearBacking{PhysicalAddress(*region.pages->linear_base + region.first_offset),
-                       PageShift(PageShift::kMin)};
+                       PageShift(PageShift::kMin), region.guest};
 }
 
 // Checks that the backing is well formed, and within the limits.
@@ -97,20 +108,18 @@ Verdict<MemoryError> Reference::CheckBacking(const RegionSpec& spec, const Backi
     const auto other = FindLive(shared->with, EntryType::kRegion);
     if (!other.has_value()) return other.error();
     if (spec.length != (*other)->length) return MemoryError::kOutOfRange;
-    if (spaces.OwnerOf((*other)->pd).guest != spaces.OwnerOf(spec.pd).guest) {
-      return MemoryError::kForeignDomain;
-    }
   }
   return std::nullopt;
 }
 
 void Reference::Back(Entry& region, const RegionSpec& spec, const Backing& backing) {
-  const GuestKey guest = spaces.OwnerOf(spec.pd).guest;
-  // Read before the region changes, because a region may share with itself.
+  // Taken before anything changes: a region may share with itself.
   const auto* shared = std::get_if<SharedBacking>(&backing);
   const Entry other = shared == nullptr ? Entry() : *Find(shared->with.index());
   std::shared_ptr<PageSet> before = std::move(region.pages);
   region.pages = other.pages;
+  const GuestKey guest = shared == nullptr ? GuestOf(backing) : other.guest;
+  region.guest = spec.length > 0 ? guest : kHost;
   region.first_offset = other.first_offset;
   region.of_address_space = std::holds_alternative<AddressSpaceBacking>(backing);
   if (spec.length > 0) {
@@ -172,9 +181,6 @@ Verdict<MemoryError> Reference::Reregister(Key key, const RegionSpec& spec,
     if (region.start != spec.start.value() || region.length != spec.length) {
       return MemoryError::kOutOfRange;
     }
-    if (spaces.OwnerOf(region.pd).guest != spaces.OwnerOf(spec.pd).guest) {
-      return MemoryError::kForeignDomain;
-    }
   }
   if (!made.has_value()) return std::nullopt;
   if (backing.has_value()) Back(region, spec, *backing);
@@ -201,7 +207,7 @@ Verdict<MemoryError> Reference::Reserve(PdId pd, uint64_t pages_max, PageShift s
   if (!made.has_value()) return std::nullopt;
   Entry& region = Add(EntryType::kRegion, pd, *made);
   region.by_work_request = true;
-  region.pages = spaces.MakePageSet(pages_max, shift.bytes(), owner.guest, std::nullopt);
+  region.pages = spaces.MakePageSet(pages_max, shift.bytes(), kHost, std::nullopt);
   return std::nullopt;
 }
 
@@ -220,6 +226,7 @@ Verdict<Refusal> Reference::RegisterReserved(Key key, const RegionSpec& spec,
     return *no == MemoryError::kOutOfRange ? Refusal::kOutOfRange : Refusal::kRightsTooWide;
   }
   if (list.page_shift.bytes() != region->pages->page_bytes) return Refusal::kBadPageList;
+  if (list.guest != kHost) return Refusal::kBadPageList;
   if (!IsGoodList(list, spec.length)) return Refusal::kBadPageList;
   if (list.pages.size() > region->pages->page_count) return Refusal::kTooManyPages;
   if (!made.has_value()) return std::nullopt;

@@ -37,7 +37,7 @@ Result<Entry*, Refusal> Reference::CheckWindow(Key key, const WindowBinding& bin
 bool Reference::OwnerMay(const Entry& region, uint64_t offset, uint64_t length,
                          Access needed) const {
   const ConsumerRecord& owner = spaces.OwnerOf(region.pd);
-  if (region.address_kind == AddressKind::kVirtual) return true;
+  if (region.address_kind == AddressKind::kVirtual || region.guest != kHost) return true;
   if (region.of_address_space) return owner.MayAccess(region.start + offset, length, needed);
   if (!region.pages->linear_base.has_value()) return true;
   const uint64_t base = *region.pages->linear_base + region.first_offset;
@@ -133,7 +133,7 @@ Verdict<MemoryError> Reference::BeginTask(const TaskSpec& spec, const PageListBa
   if (spaces.FindDomain(spec.pd) == nullptr) return MemoryError::kNoSuchDomain;
   const ConsumerRecord& owner = spaces.OwnerOf(spec.pd);
   if (!owner.MayUsePhysical()) return MemoryError::kNotPrivileged;
-  if (!IsGoodList(list, spec.length)) return MemoryError::kBadPageList;
+  if (list.guest != kHost || !IsGoodList(list, spec.length)) return MemoryError::kBadPageList;
   const uint64_t bytes = list.page_shift.bytes();
   if (spec.length > 0) {
     if (const auto no = spaces.CheckPageSet(list.pages.size(), bytes, std::nullopt)) return no;

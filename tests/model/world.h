@@ -115,7 +115,6 @@ class World {
   const Entry* PickEntry(std::optional<EntryType> type);
   Key PickKey(const Entry* entry, Origin origin);
   Accessor PickAccessor(const Entry* entry);
-  GuestKey GuestOf(PdId pd) const;
 
   void RemoveEntry(const Entry& entry);
   void CheckState();

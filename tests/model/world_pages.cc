@@ -56,7 +56,7 @@ void World::MapPagesStep() {
   std::optional<uint64_t> where;
   const bool linear = has_pages && entry->pages->linear_base.has_value();
   if (linear != !choices_.Chance(1, 12)) {
-    where = PhysicalPage(entry == nullptr ? kHost : GuestOf(entry->pd),
+    where = PhysicalPage(entry == nullptr ? kHost : entry->guest,
                          has_pages ? entry->pages->page_bytes : kSmallPage);
     if (choices_.Chance(1, 32)) *where += 64;
   }

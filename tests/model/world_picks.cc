@@ -60,8 +60,4 @@ Accessor World::PickAccessor(const Entry* entry) {
   return who;
 }
 
-GuestKey World::GuestOf(PdId pd) const {
-  return reference_.spaces.FindDomain(pd) == nullptr ? kHost : reference_.spaces.OwnerOf(pd).guest;
-}
-
 }  // namespace verbena::memory::model

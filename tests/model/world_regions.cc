@@ -46,6 +46,7 @@ RegionSpec World::MakeSpec(PdId pd) {
 World::PageList World::MakePageList(uint64_t length, GuestKey guest, PageShift shift) {
   PageList list;
   list.backing.page_shift = shift;
+  list.backing.guest = guest;
   list.backing.writable = !choices_.Chance(1, 6);
   if (length > 0 && choices_.Chance(1, 2)) {
     list.backing.first_offset = choices_.Below(shift.bytes());
@@ -74,7 +75,8 @@ LinearBacking World::MakeLinear(RegionSpec& spec, const ConsumerRecord* owner) {
   LinearBacking linear;
   linear.page_shift = MakeShift();
   const uint64_t bytes = linear.page_shift.bytes();
-  uint64_t base = PhysicalPage(owner == nullptr ? kHost : owner->guest, bytes);
+  if (choices_.Chance(1, 3)) linear.guest = PickGuest();
+  uint64_t base = PhysicalPage(linear.guest, bytes);
   if (owner != nullptr && owner->has_segments && !owner->segments.empty() &&
       choices_.Chance(3, 4)) {
     base = owner->segments[choices_.Below(owner->segments.size())].first;
@@ -95,7 +97,7 @@ Backing World::MakeBacking(RegionSpec& spec, PageList& list) {
   const uint64_t draw = choices_.Below(12);
   if (draw < 4) return MakeLinear(spec, owner);
   if (draw < 8) {
-    list = MakePageList(spec.length, owner == nullptr ? kHost : owner->guest, MakeShift());
+    list = MakePageList(spec.length, choices_.Chance(1, 3) ? PickGuest() : kHost, MakeShift());
     return list.backing;
   }
   if (draw < 10) {
@@ -199,7 +201,8 @@ void World::RegisterReservedStep() {
     if (!choices_.Chance(1, 6)) spec.length = std::min(spec.length, room / 2);
   }
   if (!spec.zero_based && choices_.Chance(1, 24)) spec.start = KeyAddress(UINT64_MAX - 20);
-  const PageList list = MakePageList(spec.length, GuestOf(who.pd), shift);
+  const PageList list =
+      MakePageList(spec.length, choices_.Chance(1, 40) ? PickGuest() : kHost, shift);
   const auto made = core_.regions.RegisterReserved(key, spec, list.backing, who);
   Log("register reserved: key domain start length rights one-touch pages",
       {key.value(), who.pd.value(), spec.start.value(), spec.length, spec.rights.bits(),

@@ -9,8 +9,10 @@ void World::GuestStep() {
     if (choices_.Chance(1, 8)) {
       spec.memory_bytes = choices_.OneOf<uint64_t>({0, 5, 1ull << 60, kSmallPage});
     }
+    if (choices_.Chance(1, 3)) spec.base = MachineAddress(PhysicalPage(kHost, kSmallPage));
     const auto made = core_.guests.Create(spec);
-    Log("create guest: bytes attributes", {spec.memory_bytes, spec.attributes});
+    Log("create guest: bytes attributes base",
+        {spec.memory_bytes, spec.attributes, spec.base.value_or(MachineAddress(1)).value()});
     Expect("create guest", reference_.spaces.CreateGuest(spec, ValueOf(made)), made);
     if (made.has_value()) old_guests_.push_back(*made);
     return;
@@ -32,8 +34,16 @@ void World::MapGuestStep() {
            core_.guests.Unmap(guest, PhysicalAddress(from), count));
     return;
   }
-  const uint64_t to = PhysicalPage(kHost, kSmallPage);
   const bool writable = !choices_.Chance(1, 6);
+  const GuestRecord* const record = reference_.spaces.FindGuest(guest);
+  const bool in_place = record != nullptr && record->pages->linear_base.has_value();
+  if (in_place && choices_.Chance(7, 8)) {
+    Log("map guest in place: guest from count writable", {guest.value(), from, count, writable});
+    Expect("map guest in place", reference_.spaces.MapInPlace(guest, from, count, writable),
+           core_.guests.MapInPlace(guest, PhysicalAddress(from), count, writable));
+    return;
+  }
+  const uint64_t to = PhysicalPage(kHost, kSmallPage);
   Log("map guest: guest from count to writable", {guest.value(), from, count, to, writable});
   Expect("map guest", reference_.spaces.MapGuest(guest, from, count, to, writable),
          core_.guests.Map(guest, PhysicalAddress(from), count, MachineAddress(to), writable));
@@ -43,7 +53,7 @@ ConsumerSpec World::MakeConsumer(const SharedTable** shared) {
   ConsumerSpec spec;
   spec.privileged = choices_.Chance(1, 3);
   spec.has_segments = choices_.Chance(1, 2);
-  if (choices_.Chance(1, 2)) spec.guest = PickGuest();
+  spec.is_flat_outside = choices_.Chance(1, 3);
   switch (choices_.Below(8)) {
     case 0:
       break;
@@ -57,7 +67,6 @@ ConsumerSpec World::MakeConsumer(const SharedTable** shared) {
       break;
     case 4:
     case 5:
-      if (!choices_.Chance(1, 16)) spec.guest = kHost;
       spec.table = choices_.Chance(1, 16) ? nullptr : &inverted_;
       break;
     default:
@@ -72,8 +81,8 @@ void World::ConsumerStep() {
     const SharedTable* shared = nullptr;
     const ConsumerSpec spec = MakeConsumer(&shared);
     const auto made = core_.consumers.Open(spec);
-    Log("open consumer: privileged segments guest table",
-        {spec.privileged, spec.has_segments, spec.guest.value(), spec.table.index()});
+    Log("open consumer: privileged segments flat table",
+        {spec.privileged, spec.has_segments, spec.is_flat_outside, spec.table.index()});
     const Pages* mirror = shared == nullptr ? nullptr : &shared->mirror;
     Expect("open consumer", reference_.spaces.OpenConsumer(spec, mirror, ValueOf(made)), made);
     if (made.has_value()) old_consumers_.push_back(*made);
@@ -128,13 +137,17 @@ void World::SegmentStep() {
   segment.rights =
       choices_.OneOf({Access::kLocalRead, Access::kLocalWrite, Access::kNone, Access::kAll,
                       Access::kAll, Access::kAll, Access::kAll, Access::kAll});
+  if (choices_.Chance(1, 4)) {
+    segment.guest = PickGuest();
+    segment.base = VirtualAddress(choices_.Below(kGuestPages * kSmallPage));
+  }
   if (choices_.Chance(1, 48)) segment.start = EffectiveAddress(UINT64_MAX - choices_.Below(9000));
   if (choices_.Chance(1, 48)) segment.base = VirtualAddress(UINT64_MAX - choices_.Below(9000));
   const auto change = choices_.OneOf({SegmentChange::kAdd, SegmentChange::kAdd, SegmentChange::kAdd,
                                       SegmentChange::kDelete, SegmentChange::kModify});
-  Log("update segments: consumer change start length base rights",
+  Log("update segments: consumer change start length base rights guest",
       {id.value(), static_cast<uint64_t>(change), segment.start.value(), segment.length,
-       segment.base.value(), segment.rights.bits()});
+       segment.base.value(), segment.rights.bits(), segment.guest.value()});
   Expect("update segments", reference_.spaces.UpdateSegments(id, change, segment),
          core_.consumers.SegmentTableUpdate(id, change, segment));
 }
@@ -151,7 +164,7 @@ void World::LocalPageStep() {
            core_.consumers.UnmapLocalPage(id, VirtualAddress(page)));
     return;
   }
-  uint64_t where = PhysicalPage(consumer == nullptr ? kHost : consumer->guest, kSmallPage);
+  uint64_t where = PhysicalPage(kHost, kSmallPage);
   const bool identity = consumer != nullptr && consumer->own && consumer->own->linear_base;
   if (identity && !choices_.Chance(1, 8)) where = page;
   if (choices_.Chance(1, 48)) where += 16;
@@ -172,8 +185,7 @@ void World::SharedPageStep() {
     table.mirror.erase(page);
     return;
   }
-  const GuestKey guest = choices_.Chance(1, 3) ? PickGuest() : kHost;
-  const uint64_t where = PhysicalPage(guest, kSmallPage);
+  const uint64_t where = PhysicalPage(kHost, kSmallPage);
   const bool writable = !choices_.Chance(1, 6);
   Log("owner maps: table page where writable", {number, page, where, writable});
   table.entries[page] = PageEntry(PhysicalAddress(where), writable).bits();

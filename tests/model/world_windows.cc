@@ -95,7 +95,8 @@ void World::TaskStep() {
       spec.rights = Access::FromBits(static_cast<uint8_t>(choices_.Below(64)));
     }
     spec.command = choices_.Below(1000);
-    const PageList list = MakePageList(spec.length, GuestOf(spec.pd), MakeShift());
+    const PageList list =
+        MakePageList(spec.length, choices_.Chance(1, 40) ? PickGuest() : kHost, MakeShift());
     const auto made = core_.tasks.Begin(spec, list.backing);
     Log("begin task: domain length reads, key",
         {spec.pd.value(), spec.length, spec.reads, made.has_value() ? made->value() : 0});

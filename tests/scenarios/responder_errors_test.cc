@@ -154,15 +154,15 @@ void WriteToDeadGuest(ErrorTest& t) {
   memory::MemoryCore& core = t.node_b_.core;
   const auto guest = core.guests.Create({.memory_bytes = 16 * ErrorTest::kPage});
   ASSERT_TRUE(guest.has_value());
-  const auto pd = core.domains.Allocate(*core.consumers.Open({.guest = *guest}));
-  const auto keys = core.regions.Register({.pd = *pd,
-                                           .start = KeyAddress(RcNode::kBase),
-                                           .length = ErrorTest::kPage,
-                                           .rights = Access::kAll},
-                                          memory::LinearBacking{memory::PhysicalAddress(0)});
+  const auto keys = core.regions.Register(
+      {.pd = t.node_b_.pd,
+       .start = KeyAddress(RcNode::kBase),
+       .length = ErrorTest::kPage,
+       .rights = Access::kAll},
+      memory::LinearBacking{.base = memory::PhysicalAddress(0), .guest = *guest});
   ASSERT_TRUE(keys.has_value());
   ASSERT_TRUE(core.guests.Destroy(*guest).has_value());
-  t.Begin([&](RcSpec&, RcSpec& b) { b.pd = *pd; });
+  t.Begin();
   t.Write(keys->remote);
 }
 

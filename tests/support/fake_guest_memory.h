@@ -14,6 +14,7 @@
 #include "base/event_file.h"
 #include "base/file_descriptor.h"
 #include "host/guest_memory.h"
+#include "memory/spaces/current_io_page.h"
 
 namespace verbena::host {
 
@@ -48,6 +49,16 @@ class FakeGuestMemory final : public GuestMemory {
     const std::lock_guard lock(mutex_);
     return budget_;
   }
+  // What was quiesced last.
+  [[nodiscard]] RegionPart part() {
+    const std::lock_guard lock(mutex_);
+    return part_;
+  }
+  // The region has a current-I/O word; before the agent starts.
+  [[nodiscard]] memory::CurrentIo CountOperations() {
+    word_ = 3;
+    return memory::CurrentIo(words_.word(word_ - 1));
+  }
   [[nodiscard]] bool is_out() {
     const std::lock_guard lock(mutex_);
     return is_out_;
@@ -72,12 +83,13 @@ class FakeGuestMemory final : public GuestMemory {
   std::vector<File> Files() override { return {{.number = 1, .fd = file_.get(), .bytes = bytes_}}; }
   std::vector<Region> Regions() override {
     const std::lock_guard lock(mutex_);
-    return {{.number = kRegion, .bytes = bytes_, .is_out = is_out_}};
+    return {{.number = kRegion, .bytes = bytes_, .out = is_out_ ? bytes_ : 0, .word = word_}};
   }
-  void Quiesce(RegionNumber region, bool force) override {
+  int WordsFile() override { return words_.fd(); }
+  void Quiesce(RegionNumber region, RegionPart part, bool /*force*/) override {
     const std::lock_guard lock(mutex_);
-    static_cast<void>(force);
     if (!obeys_) return;
+    part_ = part;
     is_out_ = true;
     Fill();
     Emit({Event::Kind::kQuiesced, region});
@@ -117,6 +129,9 @@ class FakeGuestMemory final : public GuestMemory {
   uint64_t faults_ = 0;
   bool obeys_ = true;
   bool is_out_ = false;
+  RegionPart part_;
+  memory::CurrentIoPage words_ = std::move(*memory::CurrentIoPage::Create());
+  uint32_t word_ = 0;
   std::vector<Event> events_;
 };
 

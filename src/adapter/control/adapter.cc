@@ -121,7 +121,9 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
       guest_control({engine, registering, takeover}, std::move(guest_file)),
       // No other thread uses the engine yet.
       consumer(*engine.memory.consumers.Open(
-          {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
+          {.has_segments = true,
+           .is_flat_outside = true,
+           .table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
       channels(options.channels_max),
       cqs(options.cqs_max),
       srqs(options.srqs_max),
@@ -136,6 +138,7 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
     engine.StartIwarp(std::move(*streams));
     wake.Signal();  // the progress thread may sleep on the sockets of RoCE by now
   }
+  engine.paging.managed.set_consumer(consumer);
   engine.set_claim_roce_port([this] { return OpenRocePort(options); },
                              [this] { progress_thread.Notice(); });
 }
@@ -218,6 +221,7 @@ fabric::EndpointId Adapter::endpoint() const {
 uint16_t Adapter::port() const { return std::as_const(impl_->engine).fabric().port(); }
 GuestControl* Adapter::guest_control() { return Dead() ? nullptr : &impl_->guest_control; }
 bool Adapter::is_forked() const { return impl_->fork_guard.is_child(); }
+const volatile unsigned* Adapter::fork_mark() const { return impl_->fork_guard.mark(); }
 
 ErrorOr<std::vector<fabric::LocalAddress>> Adapter::LocalAddresses() {
   return fabric::LocalAddresses();
@@ -246,8 +250,12 @@ ErrorOr<AdapterReport> Adapter::Query() {
   if (const auto dead = Dead()) return Fail(*dead);
   Engine& engine = impl_->engine;
   const MutexLock registering(impl_->registering);
-  const BudgetCounters budget = impl_->takeover.counters();
+  BudgetCounters budget = impl_->takeover.counters();
   const EngineLock lock(engine);
+  const odp::StageFaults& faults = engine.paging.managed.stage_faults();
+  budget.first_stage_faults = faults.first;
+  budget.second_stage_faults = faults.second;
+  budget.first_stage_present = faults.present;
   return AdapterReport{
       .port = engine.counters(),
       .budget = budget,

@@ -93,6 +93,8 @@ class Adapter {
   [[nodiscard]] uint16_t port() const;
   // Whether this process is a child of the one that opened it.
   [[nodiscard]] bool is_forked() const;
+  // 0 in such a child; for checks that cost one load.
+  [[nodiscard]] const volatile unsigned* fork_mark() const;
   // The GIDs, in the order of their indices.
   [[nodiscard]] static ErrorOr<std::vector<fabric::LocalAddress>> LocalAddresses();
   // The largest MTU for a connection on this path, as far as the system knows it.

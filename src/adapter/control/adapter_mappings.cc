@@ -33,7 +33,7 @@ std::optional<uint64_t> Adapter::UnmanagedAddress(const memory::LinearBacking& l
   const EngineLock lock(impl_->engine);
   const auto found = impl_->engine.paging.managed.Find(linear.base.value(), length);
   if (!found || found->arena != nullptr) return std::nullopt;
-  return found->address;
+  return found->address.value();
 }
 
 // For a region that becomes writable, and was not before.
@@ -43,8 +43,8 @@ std::optional<uint64_t> Adapter::AddressToWiden(Key key, bool for_write) {
   if (!found || !for_write || (*found)->rights.HasAny(kNeedWritable)) return std::nullopt;
   const memory::ProtectionEntry& region = **found;
   if (region.table == nullptr || !region.table->is_linear()) return std::nullopt;
-  const uint64_t address = region.table->LinearAddress(0).value() + region.first_offset;
-  return impl_->engine.paging.managed.Covers(address) ? std::nullopt : std::optional(address);
+  if (region.guest != memory::kHost) return std::nullopt;  // managed
+  return region.table->LinearAddress(0).value() + region.first_offset;
 }
 
 // On-demand registration follows the kernel: ib_umem_odp_get accepts any range, and its first

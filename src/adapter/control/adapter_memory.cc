@@ -49,7 +49,8 @@ ErrorOr<BackingPlace> PlaceOf(const odp::ManagedPages& managed, const memory::Re
   const auto found = managed.Find(linear->base.value(), spec.length);
   if (!found) return Fail(found.error());
   memory::LinearBacking moved = *linear;
-  moved.base = memory::PhysicalAddress(found->address);
+  moved.base = found->address;
+  moved.guest = found->guest;
   return BackingPlace{moved, found->arena};
 }
 
@@ -155,7 +156,6 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     Key key, const memory::RegionSpec& spec, const std::optional<memory::Backing>& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
   const MutexLock registering(impl_->registering);
-  impl_->guest_control.EndQuiesce(key);
   const memory::Backing* const moved = backing ? &*backing : nullptr;
   if (const auto ok = CheckMappings(spec, moved, key); !ok) return Fail(ok.error());
   const auto pinned = Pin(spec, moved);
@@ -164,10 +164,12 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
   if (backing) {
     if (const auto ok = impl_->takeover.Prepare(spec, *backing); !ok) return Fail(ok.error());
   }
+  GuestControl::EndedQuiesce quiesce;
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
     Engine& engine = impl_->engine;
     const EngineLock lock(engine);
     engine.ReadClock();
+    quiesce = impl_->guest_control.EndQuiesce(key);
     if (!backing) {
       const auto keys = InWords(engine.memory.regions.Reregister(key, spec, std::nullopt));
       if (keys) engine.paging.managed.Rekey(key, keys->local);
@@ -185,6 +187,7 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     return keys;
   }();
   pin.Keep();
+  impl_->guest_control.Announce(key, quiesce);
   if (made) impl_->guest_control.Rekey(key, made->local);
   if (made) backing ? impl_->pinned.Release(key) : impl_->pinned.Rekey(key, made->local);
   FinishChange(impl_->takeover, key, spec, backing, made);
@@ -201,14 +204,17 @@ ErrorOr<void> Adapter::DeregisterRegion(Key key) {
 // REQUIRES: `registering` is held. The analysis cannot check it, because Impl is not complete in
 // the header.
 ErrorOr<void> Adapter::End(Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-  impl_->guest_control.EndQuiesce(key);
+  GuestControl::EndedQuiesce quiesce;
   const auto ended = [&] {
     const EngineLock lock(impl_->engine);
     impl_->engine.ReadClock();
     const auto deregistered = InWords(impl_->engine.memory.regions.Deregister(key));
-    if (deregistered) impl_->engine.paging.managed.Release(key);
+    if (!deregistered) return deregistered;
+    impl_->engine.paging.managed.Release(key);
+    quiesce = impl_->guest_control.Forget(key);
     return deregistered;
   }();
+  impl_->guest_control.Announce(key, quiesce);
   if (ended) impl_->guest_control.Release(key);
   if (ended) impl_->pinned.Release(key);
   if (ended) impl_->takeover.OnRegionEnded(key);

@@ -16,7 +16,9 @@ class ForkGuard {
   ForkGuard& operator=(ForkGuard&&) = delete;
   ~ForkGuard();
 
-  [[nodiscard]] bool is_child() const { return *word_ == 0; }
+  [[nodiscard]] bool is_child() const { return *mark() == 0; }
+  // 0 in a child.
+  [[nodiscard]] const volatile unsigned* mark() const { return word_; }
 
  private:
   explicit ForkGuard(const volatile unsigned* word) : word_(word) {}

@@ -21,12 +21,11 @@ using memory::CurrentIo;
 constexpr Duration kLookAgain = Milliseconds(1);
 
 // The bytes of a region on managed memory, as offsets in its arena.
-Interval BytesOf(const memory::MemoryCore& memory, Key key, const odp::ManagedArena& arena) {
+Interval BytesOf(const memory::MemoryCore& memory, Key key) {
   const auto found = memory.table.FindLive(key, memory::EntryType::kRegion);
   CHECK(found.has_value() && (*found)->table != nullptr);
   const memory::ProtectionEntry& entry = **found;
-  const uint64_t first =
-      entry.table->LinearAddress(0).value() + entry.first_offset - arena.adapter_base;
+  const uint64_t first = entry.table->LinearAddress(0).value() + entry.first_offset;
   return {first, first + entry.length - 1};
 }
 
@@ -128,7 +127,7 @@ std::vector<GuestRegion> GuestControl::Regions(bool with_places) {
     engine_.paging.managed.ForEachRegion([&](Key key, const odp::ManagedArena& arena) {
       engine_.AssertHeld();
       regions.push_back(Describe(key));
-      places.push_back({arena.arena, BytesOf(engine_.memory, key, arena)});
+      places.push_back({arena.arena, BytesOf(engine_.memory, key)});
     });
   }
   for (size_t i = 0; i < regions.size(); ++i) {
@@ -143,7 +142,10 @@ GuestRegion GuestControl::Describe(Key key) {
   engine_.AssertHeld();
   GuestRegion region{.id = key, .word = MemberOf(key).word};
   const auto quiesced = quiesced_.find(key);
-  if (quiesced != quiesced_.end()) region.state = quiesced->second.state;
+  if (quiesced != quiesced_.end()) {
+    region.state = quiesced->second.state;
+    region.quiesced = quiesced->second.pages.last - quiesced->second.pages.first + 1;
+  }
   const odp::QuiescedRegion* const out = engine_.paging.managed.FindQuiesced(key);
   const bool by_word = region.word && CurrentIo(words_.word(*region.word)).HasInterest();
   region.is_awaited = by_word || (out != nullptr && out->is_awaited);
@@ -173,7 +175,7 @@ ErrorOr<GuestControl::Quiesced> GuestControl::Find(Key region,
   if (quiesced_.contains(region)) {
     return Fail(Error{ErrorCode::kInUse, "the region is quiesced or out already"});
   }
-  Interval bytes = BytesOf(engine_.memory, region, *arena);
+  Interval bytes = BytesOf(engine_.memory, region);
   const uint64_t length = bytes.last - bytes.first + 1;
   if (part &&
       (part->length == 0 || part->offset >= length || part->length > length - part->offset)) {
@@ -287,14 +289,21 @@ std::optional<uint32_t> GuestControl::PutBack(Key region, bool bring) {
   return MemberOf(region).word;
 }
 
-void GuestControl::EndQuiesce(Key region) {
-  std::optional<uint32_t> word;
-  {
-    const EngineLock lock(engine_);
-    if (!quiesced_.contains(region)) return;
-    word = PutBack(region, false);
-  }
-  if (word) words_.Resume(*word);
+GuestControl::EndedQuiesce GuestControl::EndQuiesce(Key region) {
+  if (!quiesced_.contains(region)) return {};
+  return {.was_quiesced = true, .word = PutBack(region, false)};
+}
+
+GuestControl::EndedQuiesce GuestControl::Forget(Key region) {
+  engine_.AssertHeld();
+  if (quiesced_.erase(region) == 0) return {};
+  engine_.paging.managed.GiveBackTo(region);
+  return {.was_quiesced = true, .word = MemberOf(region).word};
+}
+
+void GuestControl::Announce(Key region, const EndedQuiesce& ended) {
+  if (!ended.was_quiesced) return;
+  if (ended.word) words_.Resume(*ended.word);
   Raise({GuestEvent::Kind::kEnded, region});
 }
 

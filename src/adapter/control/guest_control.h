@@ -45,6 +45,7 @@ struct GuestRegion {
   uint64_t swapped = 0;               // ...and in the swap file; the rest are zeros, and nowhere
   std::optional<uint32_t> word = {};  // its place in the current-I/O page
   QuiesceState state = QuiesceState::kInUse;
+  uint64_t quiesced = 0;    // bytes of it that are quiesced or out
   bool is_awaited = false;  // an access waits for it: interest is registered
 };
 
@@ -147,8 +148,17 @@ class GuestControl {
   void GiveWord(std::optional<uint32_t> word);
   void Attach(Key region, const QuiesceTerms& terms, std::optional<uint32_t> word);
   void Rekey(Key from, Key to);
-  // It is in use from now on, so that the program can change or end it; kEnded if it was not.
-  void EndQuiesce(Key region);
+  // A region that is quiesced or out is in use from now on, because the program changes it, or is
+  // forgotten, because the program has ended it: then what waits for it is refused. Under the
+  // engine's lock, so that nothing that waited goes on before the change.
+  struct EndedQuiesce {
+    bool was_quiesced = false;
+    std::optional<uint32_t> word = {};
+  };
+  [[nodiscard]] EndedQuiesce EndQuiesce(Key region);
+  [[nodiscard]] EndedQuiesce Forget(Key region);
+  // Afterwards, without the lock: ends the quiesce of its word; kEnded if it was not in use.
+  void Announce(Key region, const EndedQuiesce& ended);
   void Release(Key region);
   // From the arenas: on_swapped_out.
   void OnSwappedOut(uint64_t ticket, uint64_t bytes);

@@ -80,6 +80,81 @@ TEST_F(ManagedPagesTest, EvictedPagesReadBackAsWritten) {
   EXPECT_EQ(node_.adapter().Query(qa_)->counters.timeouts, 0U);
 }
 
+// Rows E7, E11: the first stage is filled by the adapter, a leaf at a time; a page that another
+// region has brought into memory needs no second fault.
+TEST_F(ManagedPagesTest, FaultsAreCountedByStage) {
+  const auto counters = [&] { return node_.adapter().Query()->budget; };
+  const auto same_bytes = *Register(arena_->cpu_base, arena_->size);
+  ASSERT_EQ(Move(SendOpcode::kWrite, 3), CompletionStatus::kSuccess);
+  EXPECT_EQ(counters().first_stage_faults, 1U);
+  EXPECT_EQ(counters().second_stage_faults, 1U);
+  EXPECT_EQ(counters().first_stage_present, 0U);
+  ASSERT_EQ(Move(SendOpcode::kWrite, 90), CompletionStatus::kSuccess);
+  EXPECT_EQ(counters().first_stage_faults, 1U) << "the first stage has all of the leaf";
+  EXPECT_EQ(counters().second_stage_faults, 2U);
+  keys_ = same_bytes;
+  ASSERT_EQ(Move(SendOpcode::kRead, 90), CompletionStatus::kSuccess);
+  EXPECT_EQ(counters().first_stage_faults, 2U);
+  EXPECT_EQ(counters().second_stage_faults, 2U) << "the page was there";
+  EXPECT_EQ(counters().first_stage_present, 1U);
+}
+
+// Row A7: the segment table of the process follows its managed memory.
+TEST_F(ManagedPagesTest, TheImplicitRegionReachesManagedMemory) {
+  const auto implicit = node_.adapter().RegisterRegion(
+      {.pd = node_.pd(), .start = KeyAddress(0), .length = UINT64_MAX, .rights = Access::kAll},
+      memory::AddressSpaceBacking{});
+  ASSERT_TRUE(implicit) << implicit.error().text;
+  const memory::RegionKeys linear = keys_;
+  keys_ = *implicit;
+  FillAll();
+  keys_ = linear;
+  for (uint64_t page = 0; page < kPages; ++page) {
+    ASSERT_EQ(Move(SendOpcode::kRead, page), CompletionStatus::kSuccess);
+    ASSERT_TRUE(node_.Holds(0, kPage, static_cast<uint8_t>(page))) << page;
+  }
+  EXPECT_LE(arena_->arena->resident_bytes(), 64 * kPage);
+  // Its own memory, which is native, too.
+  const RemoteAddress native{node_.AddressOf(kPage), implicit->remote};
+  Post(node_, qa_, MakeSend(SendOpcode::kRead, 1, native), node_.Bytes(0, kPage));
+  const auto completion = node_.Wait();
+  ASSERT_TRUE(completion);
+  EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+}
+
+TEST_F(ManagedPagesTest, TheImplicitRegionDoesNotReachManagedMemoryThatIsGone) {
+  const auto implicit = node_.adapter().RegisterRegion(
+      {.pd = node_.pd(), .start = KeyAddress(0), .length = UINT64_MAX, .rights = Access::kAll},
+      memory::AddressSpaceBacking{});
+  ASSERT_TRUE(implicit);
+  ASSERT_EQ(Move(SendOpcode::kWrite, 3), CompletionStatus::kSuccess);
+  const uint64_t address = arena_->cpu_base;
+  Succeed(node_.adapter().DeregisterRegion(keys_.local));
+  Succeed(node_.adapter().Destroy(arena_));
+  keys_ = *implicit;
+  const RemoteAddress remote{address + 3 * kPage, keys_.remote};
+  Post(node_, qa_, MakeSend(SendOpcode::kRead, 1, remote), node_.Bytes(0, kPage));
+  const auto completion = node_.Wait();
+  ASSERT_TRUE(completion);
+  EXPECT_EQ(completion->status, CompletionStatus::kRemoteAccessError);
+}
+
+// Row E9: a page that leaves is one entry of the second stage, and no region keeps it.
+TEST_F(ManagedPagesTest, APageLeavesForAllRegionsAtOnce) {
+  const auto same_bytes = *Register(arena_->cpu_base, arena_->size);
+  for (const memory::RegionKeys& keys : {keys_, same_bytes}) {
+    keys_ = keys;
+    ASSERT_EQ(Move(SendOpcode::kWrite, 3), CompletionStatus::kSuccess);
+  }
+  const uint64_t before = node_.adapter().Query()->budget.second_stage_faults;
+  for (uint64_t page = 64; page < kPages; ++page) {
+    ASSERT_EQ(Move(SendOpcode::kWrite, page), CompletionStatus::kSuccess);
+  }
+  ASSERT_NE(arena_->arena->residency(3 * kPage), managed::Residency::kInMemory);
+  EXPECT_EQ(Move(SendOpcode::kRead, 3), CompletionStatus::kSuccess);
+  EXPECT_GE(node_.adapter().Query()->budget.second_stage_faults, before + kPages - 64 + 1);
+}
+
 TEST_F(ManagedPagesTest, ACorruptPageIsAnAccessError) {
   FillAll();
   trouble_->lying_reads = 1'000'000;

@@ -331,20 +331,36 @@ TEST_F(QuiesceThreads, AfterAPartIsOutTheConsumerGoesOnWithTheRest) {
   ExpectCompleted(1);
 }
 
-// The waiting read goes on when the region comes back for its end: it is served before the end, or
-// refused after it.
 TEST_F(QuiesceThreads, ARegionThatEndsWhileItIsOutEndsTheWait) {
   const auto keys = Register({.has_word = true});
   Take(keys.local);
   PostRead(keys.remote, 3, 1);
   ExpectEvent(Kind::kAwaited, keys.local);
+  // In memory for the program, so that the read would be served the moment that it may be.
+  EXPECT_EQ(*reinterpret_cast<const volatile uint8_t*>(arena_->cpu_base + 3 * kPage), 7);
   Succeed(node_.adapter().DeregisterRegion(keys.local));
   ExpectEvent(Kind::kEnded, keys.local);
-  const auto completion = node_.Wait();
-  ASSERT_TRUE(completion);
-  EXPECT_TRUE(completion->status == CompletionStatus::kSuccess ||
-              completion->status == CompletionStatus::kRemoteAccessError);
+  ExpectCompleted(1, CompletionStatus::kRemoteAccessError);
   EXPECT_FALSE(control().SwapInRegion(keys.local));
+}
+
+// A window keeps its region: the call is refused, and the region is out as before.
+TEST_F(QuiesceThreads, ARegionThatCannotEndStaysOut) {
+  const auto keys = Register();
+  const Key window = *node_.adapter().AllocateWindow(node_.pd(), WindowType::k1);
+  const KeyVariant variant(static_cast<uint8_t>(window.variant().value() + 1));
+  const queue::WindowBind bind{.window = window,
+                               .region = keys.local,
+                               .start = arena_->cpu_base,
+                               .length = kBytes,
+                               .variant = variant,
+                               .rights = Access::kRemoteRead};
+  EXPECT_TRUE(node_.adapter().PostSend(qb_, {.wqe = MakeSend(SendOpcode::kBindWindow, 9, bind)}));
+  ExpectCompleted(9);
+  Take(keys.local);
+  EXPECT_FALSE(node_.adapter().DeregisterRegion(keys.local));
+  EXPECT_EQ(Region(keys.local).state, QuiesceState::kOut);
+  EXPECT_TRUE(control().TakeEvents(Now()).empty());
 }
 
 TEST_F(QuiesceThreads, ARegionThatIsChangedWhileItIsOutIsInUse) {

@@ -6,11 +6,10 @@
 namespace verbena::memory {
 
 MemoryResult<Key> IscsiTasks::Begin(const TaskSpec& spec, const PageListBacking& backing) {
-  const ProtectionDomain* domain = domains_.Find(spec.pd);
-  if (domain == nullptr) return Fail(MemoryError::kNoSuchDomain);
+  if (domains_.Find(spec.pd) == nullptr) return Fail(MemoryError::kNoSuchDomain);
   if (!domains_.OwnerOf(spec.pd)->MayUsePhysical()) return Fail(MemoryError::kNotPrivileged);
-  const PhysicalSpace space = GuestTable::SpaceOf(domain->guest);
-  if (!CoversLength(backing, spec.length) || !MayList(store_, space, backing)) {
+  if (backing.guest != kHost || !CoversLength(backing, spec.length) ||
+      !MayList(store_, kMachineSpace, backing)) {
     return Fail(MemoryError::kBadPageList);
   }
   TranslationTable* pages = nullptr;
@@ -18,7 +17,8 @@ MemoryResult<Key> IscsiTasks::Begin(const TaskSpec& spec, const PageListBacking&
     if (pages != nullptr) store_.Release(pages);
   });
   if (spec.length > 0) {
-    const auto made = store_.Create(backing.pages.size(), backing.page_shift, space, std::nullopt);
+    const auto made =
+        store_.Create(backing.pages.size(), backing.page_shift, kMachineSpace, std::nullopt);
     if (!made.has_value()) return Fail(made.error());
     pages = *made;
     MapPageList(store_, *pages, backing);
@@ -32,7 +32,6 @@ MemoryResult<Key> IscsiTasks::Begin(const TaskSpec& spec, const PageListBacking&
   entry.table = pages;
   entry.first_offset = static_cast<uint32_t>(backing.first_offset);
   entry.task = {spec.command, spec.reads};
-  entry.guest = domain->guest;
   entry.rights = spec.rights;
   entry.zero_based = true;
   entry.was_valid = true;

@@ -30,11 +30,20 @@ class PageWalker {
                            Translation& result) const;
 
  private:
-  bool Append(PhysicalAddress physical, uint64_t length, Translation& result) const;
-  bool AppendThroughGuest(PhysicalAddress physical, uint64_t length, Translation& result) const;
+  static bool Append(MachineAddress machine, uint64_t length, Translation& result);
+  void ThroughBothTables(uint64_t position, uint64_t length, Translation& result) const;
+  [[nodiscard]] Fault FirstStageFault(uint64_t page, uint64_t last_page) const;
+  bool AppendThroughGuest(GuestKey guest, PhysicalAddress physical, uint64_t length,
+                          Translation& result) const;
   bool AppendVirtual(const PageTable& pages, VirtualAddress address, uint64_t length,
                      Translation& result) const;
-  Fault MakeFault(Stage stage, PageShift shift, uint64_t first_page, uint64_t last_page) const;
+  // The pages `first` to `last` of that stage.
+  struct Pages {
+    PageShift shift;
+    uint64_t first;
+    uint64_t last;
+  };
+  Fault MakeFault(Stage stage, GuestKey guest, const Pages& pages) const;
 
   const ProtectionEntry& target_;
   const GuestTable& guests_;

@@ -12,6 +12,13 @@ bool Wraps(KeyAddress start, uint64_t length) {
   return length > 0 && start.value() + (length - 1) < start.value();
 }
 
+// Whose physical addresses the backing names.
+GuestKey GuestOf(const Backing& backing) {
+  if (const auto* linear = std::get_if<LinearBacking>(&backing)) return linear->guest;
+  if (const auto* list = std::get_if<PageListBacking>(&backing)) return list->guest;
+  return kHost;
+}
+
 }  // namespace
 
 MemoryResult<void> Regions::CheckSpec(const RegionSpec& spec) const {
@@ -41,7 +48,11 @@ MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& ba
   }
   // Virtual addresses are valid for regions of the address space only.
   if (spec.address_kind == AddressKind::kVirtual) return Fail(MemoryError::kWrongType);
-  if (const auto* linear = std::get_if<LinearBacking>(&backing)) {
+  const GuestKey guest = GuestOf(backing);
+  if (guest != kHost && guests_.Find(guest) == nullptr) return Fail(MemoryError::kNoSuchGuest);
+  // Addresses of a guest are no effective addresses of the owner.
+  const auto* const linear = std::get_if<LinearBacking>(&backing);
+  if (linear != nullptr && guest == kHost) {
     const EffectiveAddress at(linear->base.value());
     const Access local = spec.rights.Without(Access::kRemote | Access::kWindowBind);
     if (!owner.MayAccess(at, spec.length, local)) return Fail(MemoryError::kNotAuthorized);
@@ -65,9 +76,9 @@ Backing Regions::BackingOf(const ProtectionEntry& region) {
   if (region.is_null) return NullBacking{};
   if (region.table == nullptr && region.length == 0) return LinearBacking{};
   if (region.table == nullptr) return AddressSpaceBacking{};
-  if (!region.table->is_linear()) return PageListBacking{};
+  if (!region.table->is_linear()) return PageListBacking{.pages = {}, .guest = region.guest};
   const uint64_t base = region.table->LinearAddress(0).value() + region.first_offset;
-  return LinearBacking{PhysicalAddress(base), region.table->page_shift()};
+  return LinearBacking{PhysicalAddress(base), region.table->page_shift(), region.guest};
 }
 
 MemoryResult<RegionKeys> Regions::Register(const RegionSpec& spec, const Backing& backing) {
@@ -99,7 +110,7 @@ MemoryResult<RegionKeys> Regions::Reregister(Key key, const RegionSpec& spec,
   const auto owner_ok = CheckOwner(spec, backing.has_value() ? *backing : BackingOf(entry));
   if (!owner_ok.has_value()) return Fail(owner_ok.error());
 
-  Memory memory{entry.table, entry.first_offset, entry.length, entry.is_null};
+  Memory memory{entry.table, entry.first_offset, entry.length, entry.is_null, entry.guest};
   if (backing.has_value()) {
     const auto made = MakeMemory(spec, *backing);
     if (!made.has_value()) return Fail(made.error());
@@ -107,8 +118,6 @@ MemoryResult<RegionKeys> Regions::Reregister(Key key, const RegionSpec& spec,
     if (entry.table != nullptr) store_.Release(entry.table);
   } else if (entry.start != spec.start.value() || entry.length != spec.length) {
     return Fail(MemoryError::kOutOfRange);
-  } else if (entry.guest != domains_.Find(spec.pd)->guest) {
-    return Fail(MemoryError::kForeignDomain);
   }
   domains_.AddUser(spec.pd);
   domains_.DropUser(entry.pd);
@@ -131,11 +140,9 @@ MemoryResult<void> Regions::Deregister(Key key) {
 }
 
 MemoryResult<RegionKeys> Regions::Reserve(PdId pd, uint64_t pages_max, PageShift page_shift) {
-  const ProtectionDomain* domain = domains_.Find(pd);
-  if (domain == nullptr) return Fail(MemoryError::kNoSuchDomain);
+  if (domains_.Find(pd) == nullptr) return Fail(MemoryError::kNoSuchDomain);
   if (!domains_.OwnerOf(pd)->MayUsePhysical()) return Fail(MemoryError::kNotPrivileged);
-  const auto pages =
-      store_.Create(pages_max, page_shift, GuestTable::SpaceOf(domain->guest), std::nullopt);
+  const auto pages = store_.Create(pages_max, page_shift, kMachineSpace, std::nullopt);
   if (!pages.has_value()) return Fail(pages.error());
   Rollback made([&] { store_.Release(*pages); });
   const auto slot = table_.Take(EntryType::kRegion, pd, false);
@@ -144,7 +151,6 @@ MemoryResult<RegionKeys> Regions::Reserve(PdId pd, uint64_t pages_max, PageShift
   domains_.AddUser(pd);
   ProtectionEntry& entry = table_.EntryAt(*slot);
   entry.table = *pages;
-  entry.guest = domain->guest;
   entry.by_work_request = true;
   return KeysOf(*slot);
 }
@@ -170,8 +176,8 @@ Result<RegionKeys, Refusal> Regions::RegisterReserved(Key key, const RegionSpec&
   if (Wraps(spec.start, spec.length)) return Fail(Refusal::kWraps);
   if (spec.zero_based && spec.start.value() != 0) return Fail(Refusal::kOutOfRange);
   if (!spec.rights.Has(NeededToGrant(spec.rights))) return Fail(Refusal::kRightsTooWide);
-  if (backing.page_shift != entry->table->page_shift() || !CoversLength(backing, spec.length) ||
-      !MayList(store_, entry->table->space(), backing)) {
+  if (backing.page_shift != entry->table->page_shift() || backing.guest != kHost ||
+      !CoversLength(backing, spec.length) || !MayList(store_, entry->table->space(), backing)) {
     return Fail(Refusal::kBadPageList);
   }
   if (backing.pages.size() > entry->table->page_count()) return Fail(Refusal::kTooManyPages);
@@ -260,17 +266,17 @@ MemoryResult<Regions::Memory> Regions::MakeLinear(const RegionSpec& spec,
   if (spec.length == 0) return Memory{};
   const uint64_t base = linear.base.value();
   if (base + (spec.length - 1) < base) return Fail(MemoryError::kWraps);
-  const auto pages =
-      store_.Create(PageCount(base, spec.length, linear.page_shift), linear.page_shift,
-                    GuestTable::SpaceOf(domains_.Find(spec.pd)->guest),
-                    PhysicalAddress(RoundDown(base, linear.page_shift)));
+  const auto pages = store_.Create(PageCount(base, spec.length, linear.page_shift),
+                                   linear.page_shift, GuestTable::SpaceOf(linear.guest),
+                                   PhysicalAddress(RoundDown(base, linear.page_shift)));
   if (!pages.has_value()) return Fail(pages.error());
-  return Memory{*pages, static_cast<uint32_t>(base & linear.page_shift.mask()), spec.length};
+  return Memory{*pages, static_cast<uint32_t>(base & linear.page_shift.mask()), spec.length, false,
+                linear.guest};
 }
 
 MemoryResult<Regions::Memory> Regions::MakePageList(const RegionSpec& spec,
                                                     const PageListBacking& list) {
-  const PhysicalSpace space = GuestTable::SpaceOf(domains_.Find(spec.pd)->guest);
+  const PhysicalSpace space = GuestTable::SpaceOf(list.guest);
   if (!CoversLength(list, spec.length) || !MayList(store_, space, list)) {
     return Fail(MemoryError::kBadPageList);
   }
@@ -280,7 +286,7 @@ MemoryResult<Regions::Memory> Regions::MakePageList(const RegionSpec& spec,
   Rollback made([&] { store_.Release(*pages); });
   MapPageList(store_, **pages, list);
   made.Keep();
-  return Memory{*pages, static_cast<uint32_t>(list.first_offset), spec.length};
+  return Memory{*pages, static_cast<uint32_t>(list.first_offset), spec.length, false, list.guest};
 }
 
 MemoryResult<Regions::Memory> Regions::ShareMemory(const RegionSpec& spec, Key with) {
@@ -288,9 +294,8 @@ MemoryResult<Regions::Memory> Regions::ShareMemory(const RegionSpec& spec, Key w
   if (!found.has_value()) return Fail(found.error());
   const ProtectionEntry& other = **found;
   if (spec.length != other.length) return Fail(MemoryError::kOutOfRange);
-  if (other.guest != domains_.Find(spec.pd)->guest) return Fail(MemoryError::kForeignDomain);
   store_.Share(*other.table);
-  return Memory{other.table, other.first_offset, other.length};
+  return Memory{other.table, other.first_offset, other.length, false, other.guest};
 }
 
 void Regions::FillIn(SlotNumber slot, const RegionSpec& spec, const Memory& memory) {
@@ -301,7 +306,7 @@ void Regions::FillIn(SlotNumber slot, const RegionSpec& spec, const Memory& memo
   entry.first_offset = memory.first_offset;
   entry.region = {};
   entry.pd = spec.pd;
-  entry.guest = domains_.Find(spec.pd)->guest;
+  entry.guest = memory.guest;
   entry.rights = spec.rights;
   entry.address_kind = spec.address_kind;
   entry.one_touch = spec.one_touch;

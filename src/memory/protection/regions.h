@@ -11,6 +11,7 @@
 #include "memory/memory_error.h"
 #include "memory/protection/protection_table.h"
 #include "memory/refusal.h"
+#include "memory/spaces/guest_table.h"
 #include "memory/spaces/protection_domain.h"
 #include "memory/translation/translation_store.h"
 
@@ -34,9 +35,12 @@ struct RegionSpec {
 //
 // Contiguous memory from `base` on: the usual buffer in a process. No page is present before
 // MapPages, and nothing is allocated before.
+//
+// `guest`: whose physical addresses these are (row E6); the host's are machine addresses.
 struct LinearBacking {
   PhysicalAddress base;  // of the first byte; any alignment
   PageShift page_shift{PageShift::kMin};
+  GuestKey guest = kHost;
 };
 // Pages at any addresses, all present. The region starts `first_offset` bytes into the first page
 // and may end inside the last one.
@@ -45,6 +49,7 @@ struct PageListBacking {
   uint64_t first_offset = 0;
   PageShift page_shift{PageShift::kMin};
   bool writable = true;
+  GuestKey guest = kHost;
 };
 // The translation entries of another region, which both share (row B6): pages become present or
 // absent for both. The bytes and the length are the same; key addresses may start elsewhere.
@@ -75,8 +80,9 @@ struct RegionKeys {
 // thread at a time.
 class Regions {
  public:
-  Regions(ProtectionTable& table, ProtectionDomains& domains, TranslationStore& store)
-      : table_(table), domains_(domains), store_(store) {}
+  Regions(ProtectionTable& table, ProtectionDomains& domains, const GuestTable& guests,
+          TranslationStore& store)
+      : table_(table), domains_(domains), guests_(guests), store_(store) {}
 
   // By call (row B1): the region is valid when this returns. Takes a few microseconds at any size.
   MemoryResult<RegionKeys> Register(const RegionSpec& spec, const Backing& backing);
@@ -123,6 +129,7 @@ class Regions {
     uint32_t first_offset = 0;
     uint64_t length = 0;
     bool is_null = false;
+    GuestKey guest = kHost;
   };
 
   MemoryResult<void> CheckSpec(const RegionSpec& spec) const;
@@ -139,6 +146,7 @@ class Regions {
 
   ProtectionTable& table_;
   ProtectionDomains& domains_;
+  const GuestTable& guests_;
   TranslationStore& store_;
 };
 

@@ -114,10 +114,8 @@ TEST_F(ReregisterTest, ARefusalChangesNothing) {
   ExpectReregisterRefused(keys.local, Spec(kBase, kPage - 1), {}, MemoryError::kOutOfRange);
   ExpectReregisterRefused(keys.local, Spec(0, kMax), LinearBacking{}, MemoryError::kTooLarge);
   ExpectReregisterRefused(keys.local, Spec(0, kPage), PageListBacking{}, MemoryError::kBadPageList);
-  const GuestKey guest = *core_.guests.Create({.memory_bytes = kPage});
-  RegionSpec in_guest = Spec(kBase, kPage);
-  in_guest.pd = MakeDomain({.guest = guest});
-  ExpectReregisterRefused(keys.local, in_guest, {}, MemoryError::kForeignDomain);
+  ExpectReregisterRefused(keys.local, Spec(kBase, kPage), LinearBacking{{}, kSmall, GuestKey(77)},
+                          MemoryError::kNoSuchGuest);
   RegionSpec segmented = Spec(kBase, kPage);
   segmented.pd = MakeDomain({.has_segments = true});
   ExpectReregisterRefused(keys.local, segmented, {}, MemoryError::kNotAuthorized);
@@ -184,8 +182,8 @@ TEST_F(SwapTest, AnAccessFaultsIfTheOwnerChoseThat) {
 }
 
 TEST_F(SwapTest, ARegionWithoutATableCannotMakeAccessesWait) {
-  const auto null =
-      core_.regions.Register({.pd = pd_, .length = kPage, .rights = Access::kLocal}, NullBacking{});
+  const auto null = core_.regions.Register(
+      {.pd = pd_, .start = {}, .length = kPage, .rights = Access::kLocal}, NullBacking{});
   ASSERT_TRUE(Succeeds(null));
   EXPECT_TRUE(FailsWith(core_.regions.SwapOut(null->local, Regions::WhenOut::kWait),
                         MemoryError::kWrongType));

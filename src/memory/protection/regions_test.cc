@@ -191,10 +191,27 @@ TEST_F(RegionsTest, RegisterRefusesToShareWhatCannotBeShared) {
   ExpectRefused(Spec(0, kPage), SharedBacking{implicit->local}, MemoryError::kWrongType);
   const auto reserved = core_.regions.Reserve(pd_, 1, kSmall);
   ExpectRefused(Spec(0, 0), SharedBacking{reserved->local}, MemoryError::kWrongType);
-  const GuestKey guest = *core_.guests.Create({.memory_bytes = kPage});
-  RegionSpec in_guest = Spec(0, kPage);
-  in_guest.pd = MakeDomain({.guest = guest});
-  ExpectRefused(in_guest, SharedBacking{one.local}, MemoryError::kForeignDomain);
+}
+
+TEST_F(RegionsTest, ARegionOfAGuestNamesItsPhysicalAddresses) {
+  ExpectRefused(Spec(0, kPage), LinearBacking{{}, kSmall, GuestKey(77)}, MemoryError::kNoSuchGuest);
+  const GuestKey guest = *core_.guests.Create({.memory_bytes = 4 * kPage});
+  const LinearBacking backing{PhysicalAddress(kPage), kSmall, guest};
+  const auto keys = Register(Spec(0, kPage), backing);
+  ASSERT_TRUE(Succeeds(keys));
+  EXPECT_EQ(EntryOf(keys->local).guest, guest);
+  const auto shared = Register(Spec(0, kPage), SharedBacking{keys->local});
+  ASSERT_TRUE(Succeeds(shared));
+  EXPECT_EQ(EntryOf(shared->local).guest, guest);
+  const auto changed = core_.regions.Reregister(keys->local, Spec(0, kPage), {});
+  ASSERT_TRUE(Succeeds(changed));
+  EXPECT_EQ(EntryOf(changed->local).guest, guest);
+  // They are none of the addresses that an owner's segments are about.
+  RegionSpec segmented = Spec(0, kPage);
+  segmented.pd = MakeDomain({.has_segments = true});
+  ExpectRefused(segmented, backing, MemoryError::kNotPrivileged);
+  segmented.pd = MakeDomain({.privileged = true, .has_segments = true});
+  EXPECT_TRUE(Succeeds(Register(segmented, backing)));
 }
 
 TEST_F(RegionsTest, AnAddressSpaceRegionNeedsAPageTable) {

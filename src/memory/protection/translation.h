@@ -27,8 +27,8 @@ struct Fault {
   Stage stage = Stage::kFirst;
   bool for_write = false;
   bool is_loss = false;
-  Key region;  // L_Key of the region or task whose pages they are
-  GuestKey guest;
+  Key region;      // L_Key of the region or task whose pages they are
+  GuestKey guest;  // the second-stage key that the first-stage key yielded (row E8)
   PageShift page_shift{PageShift::kMin};
   uint64_t first_page = 0;
   uint64_t page_count = 0;
@@ -36,15 +36,13 @@ struct Fault {
   friend bool operator==(const Fault&, const Fault&) = default;
 };
 
-// The bytes of a translated access, and the attributes of the guest. `spans` covers the access from
-// its first byte; it is shorter than the access if that needs more than SpanList::kCapacity spans,
-// and then the caller translates the rest.
+// The bytes of a translated access. `spans` covers the access from its first byte; it is shorter
+// than the access if that needs more than SpanList::kCapacity spans, and then the caller translates
+// the rest.
 struct Ready {
   Ready() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the spans.
 
   SpanList spans;
-  GuestKey second_stage_key;  // from the first-stage key; kHost: no second stage
-  uint32_t attributes = 0;    // of the guest
   KeyUse use = KeyUse::kMany;
 };
 

@@ -16,10 +16,24 @@ Result<Translator::Grant, Refusal> Translator::Authorize(Key key, KeyAddress add
   return grant;
 }
 
+// The second stage of an access that is in one piece of the guest's memory. Row E6.
+Translator::SingleSpan Translator::FindThroughGuest(GuestKey guest, PhysicalAddress at,
+                                                      uint64_t length, bool writes,
+                                                      KeyUse use) const {
+  const GuestTable::Guest* const found = guests_.Find(guest);
+  if (found == nullptr) return {};
+  // The first stage is the guest's to write: it may name memory that the guest does not have.
+  const uint64_t last_page = (at.value() + (length - 1)) >> GuestTable::kPageShift.value();
+  if (at.value() + (length - 1) < at.value() || last_page >= found->pages->page_count()) return {};
+  PhysicalAddress machine;
+  const bool is_there = found->pages->FindSingleSpan(at.value(), length, writes, machine);
+  return {.at = MachineAddress(machine.value()), .is_there = is_there, .use = use};
+}
+
 Translation Translator::Translate(Key key, KeyAddress address, uint64_t length, AccessKind access,
                                   const Accessor& who) const {
-  // Fast path: nearly every access is granted and lies in one present page of the host, or in two
-  // contiguous ones. All other accesses take the full path.
+  // Fast path: nearly every access is granted and lies in one present page, or in two contiguous
+  // ones, at each stage. All other accesses take the full path.
   const SingleSpan found = FindSingleSpan(key, address, length, access, who);
   if (!found.is_there) return TranslateInFull(key, address, length, access, who);
   Translation result;

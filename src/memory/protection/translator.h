@@ -37,8 +37,8 @@ class Translator {
   Translation Translate(Key key, KeyAddress address, uint64_t length, AccessKind access,
                         const Accessor& who) const;
 
-  // The fast path for the common case: granted, and in one present page of the host, or in two
-  // contiguous ones. If it fails, Translate has the reason.
+  // The fast path for the common case: granted, and in one present page, or in two contiguous
+  // ones, at each stage. If it fails, Translate has the reason.
   struct SingleSpan {
     MachineAddress at;
     bool is_there = false;
@@ -66,6 +66,8 @@ class Translator {
   [[gnu::noinline]] Translation TranslateInFull(Key key, KeyAddress address, uint64_t length,
                                                 AccessKind access, const Accessor& who) const;
   void FindNullSpans(uint64_t length, bool writes, Ready& ready) const;
+  [[gnu::noinline]] SingleSpan FindThroughGuest(GuestKey guest, PhysicalAddress at,
+                                                  uint64_t length, bool writes, KeyUse use) const;
 
   const ProtectionTable& table_;
   const ProtectionDomains& domains_;
@@ -78,8 +80,9 @@ class Translator {
   alignas(64) mutable Nothing scrap_{};
 };
 
-// The checks in order. With `common_only`, memory of guests, atomics, and swapped-out memory that
-// faults are refused too; the caller then repeats the checks without it.
+// The checks in order. With `common_only`, atomics, and swapped-out memory that faults are refused
+// too; the caller then repeats the checks without it. The second stage finds out whether a guest is
+// still there.
 template <bool common_only>
 [[gnu::always_inline]] inline std::optional<Refusal> Translator::Check(Key key, KeyAddress address,
                                                                        uint64_t length,
@@ -105,8 +108,8 @@ template <bool common_only>
       return Refusal::kRegionNotValid;
     }
   }
-  if (grant.target->guest != kHost) {
-    if (common_only || guests_.Find(grant.target->guest) == nullptr) return Refusal::kGuestGone;
+  if (!common_only && grant.target->guest != kHost) {
+    if (guests_.Find(grant.target->guest) == nullptr) return Refusal::kGuestGone;
   }
 
   if (!TypeFits(*entry, traits.origin, remote_through_regions_)) return Refusal::kWrongType;
@@ -134,6 +137,10 @@ template <bool common_only>
   PhysicalAddress at;
   const bool is_there = table->FindSingleSpan(grant.target->first_offset + grant.offset, length,
                                               TraitsOf(access).writes, at);
+  if (grant.target->guest != kHost) {
+    if (!is_there) return {};
+    return FindThroughGuest(grant.target->guest, at, length, TraitsOf(access).writes, grant.use);
+  }
   return {.at = MachineAddress(at.value()), .is_there = is_there, .use = grant.use};
 }
 

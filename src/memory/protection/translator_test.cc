@@ -23,7 +23,7 @@ class TranslatorTest : public MemoryFixture {
   Key Scattered(const std::vector<PhysicalAddress>& pages, PageShift shift = kSmall,
                 bool writable = true) {
     const auto keys = core_.regions.Register(Spec(0, pages.size() * shift.bytes()),
-                                             PageListBacking{pages, 0, shift, writable});
+                                             PageListBacking{pages, 0, shift, writable, guest_});
     EXPECT_TRUE(Succeeds(keys));
     return keys->local;
   }
@@ -33,6 +33,8 @@ class TranslatorTest : public MemoryFixture {
     for (size_t i = 0; i < count; ++i) pages.emplace_back(kBase + 2 * i * kPage);
     return pages;
   }
+  GuestKey guest_ = kHost;
+
   static void ExpectFault(const Translation& translation, const Fault& expected) {
     const Fault* fault = AsFault(translation);
     ASSERT_NE(fault, nullptr);
@@ -62,10 +64,9 @@ TEST_F(TranslatorTest, AnAccessOfTooManySpansIsReadyInPart) {
 }
 
 TEST_F(TranslatorTest, AHostAccessHasNoSecondStage) {
-  const Translation translation = Translate(Scattered(Gaps(1)), 0, 1, AccessKind::kLocalRead);
-  ASSERT_TRUE(IsReady(translation));
-  EXPECT_EQ(AsReady(translation)->second_stage_key, kHost);
-  EXPECT_EQ(AsReady(translation)->attributes, 0u);
+  ASSERT_TRUE(Succeeds(core_.guests.Create({.memory_bytes = kPage})));
+  EXPECT_EQ(PiecesOf(Translate(Scattered(Gaps(1)), 0, 1, AccessKind::kLocalRead)),
+            (Pieces{{kBase, 1}}));
 }
 
 TEST_F(TranslatorTest, AFaultRunsFromTheFirstMissingPageToTheLast) {
@@ -139,16 +140,19 @@ TEST_F(TranslatorTest, AnAtomicThatIsAlignedForThePeerOnlyIsRefused) {
 
 class TwoStageTest : public TranslatorTest {
  protected:
-  TwoStageTest() {
-    guest_ = *core_.guests.Create({.memory_bytes = 4 * kLarge.bytes(), .attributes = 9});
-    pd_ = MakeDomain({.guest = guest_, .table = ConsumerSpec::PrivateTable{}});
-    me_.pd = pd_;
-  }
+  TwoStageTest() { guest_ = *core_.guests.Create({.memory_bytes = 4 * kLarge.bytes()}); }
   void MapGuest(uint64_t physical, uint64_t count, uint64_t machine, bool writable = true) {
     ASSERT_TRUE(Succeeds(core_.guests.Map(guest_, PhysicalAddress(physical), count,
                                           MachineAddress(machine), writable)));
   }
-  GuestKey guest_;
+  Key Contiguous(uint64_t physical, uint64_t length) {
+    const auto keys = core_.regions.Register(
+        Spec(0, length), LinearBacking{PhysicalAddress(physical), kSmall, guest_});
+    EXPECT_TRUE(Succeeds(keys));
+    EXPECT_TRUE(Succeeds(
+        core_.regions.MapPages(keys->local, 0, PageCount(physical, length, kSmall), {}, true)));
+    return keys->local;
+  }
 };
 
 // Row E6: a 2 MiB page of the guest lies over 4 KiB pages of the machine.
@@ -158,8 +162,50 @@ TEST_F(TwoStageTest, ALargePageOfTheGuestIsTranslatedPerMachinePage) {
   MapGuest(kLarge.bytes() + 4 * kPage, 1, 0x20000);
   const Translation translation = Translate(key, 4 * kPage - 6, 16, AccessKind::kLocalWrite);
   EXPECT_EQ(PiecesOf(translation), (Pieces{{0x70ffa, 6}, {0x20000, 10}}));
-  EXPECT_EQ(AsReady(translation)->second_stage_key, guest_);
-  EXPECT_EQ(AsReady(translation)->attributes, 9u);
+}
+
+TEST_F(TwoStageTest, HostAndGuestAreSideBySideInOneDomain) {
+  MapGuest(0x2000, 1, 0x70000);
+  const Key in_guest = Contiguous(0x2000, kPage);
+  const RegionKeys host = LinearRegion(0x2000, kPage);
+  EXPECT_EQ(PiecesOf(Translate(in_guest, 5, 3, AccessKind::kLocalRead)), (Pieces{{0x70005, 3}}));
+  EXPECT_EQ(PiecesOf(Translate(host.local, 0x2005, 3, AccessKind::kLocalRead)),
+            (Pieces{{0x2005, 3}}));
+}
+
+// Row E6: the answer in brief is the answer in full, at every border.
+TEST_F(TwoStageTest, TheFastPathAgreesWithTheFullAnswer) {
+  MapGuest(0x2000, 2, 0x70000);
+  MapGuest(0x4000, 1, 0x20000, false);
+  const Key key = Contiguous(0x2800, 3 * kPage);
+  for (const AccessKind access : {AccessKind::kLocalRead, AccessKind::kLocalWrite}) {
+    for (uint64_t at = 0; at < 3 * kPage; at += 512) {
+      for (const uint64_t length : {uint64_t{1}, uint64_t{512}, kPage}) {
+        const auto brief =
+            core_.translator.FindSingleSpan(key, KeyAddress(at), length, access, me_);
+        if (!brief.is_there) continue;
+        EXPECT_EQ(PiecesOf(Translate(key, at, length, access)),
+                  (Pieces{{brief.at.value(), length}}));
+        const uint64_t last = 0x2800 + at + length - 1;
+        EXPECT_LT(last, access == AccessKind::kLocalRead ? 0x5000u : 0x4000u);
+      }
+    }
+  }
+  EXPECT_TRUE(
+      core_.translator.FindSingleSpan(key, KeyAddress(0x800), 1, AccessKind::kLocalWrite, me_)
+          .is_there);
+}
+
+// Row E8: the guest that a key yields is found again only while it is there.
+TEST_F(TwoStageTest, TheKeyOfAGuestThatIsGoneIsRefused) {
+  MapGuest(0x2000, 1, 0x70000);
+  const Key key = Contiguous(0x2000, kPage);
+  ASSERT_TRUE(IsReady(Translate(key, 0, 8, AccessKind::kLocalRead)));
+  ASSERT_TRUE(Succeeds(core_.guests.Destroy(guest_)));
+  const GuestKey next = *core_.guests.Create({.memory_bytes = 4 * kLarge.bytes()});
+  ASSERT_TRUE(
+      Succeeds(core_.guests.Map(next, PhysicalAddress(0x2000), 1, MachineAddress(0x90000), true)));
+  EXPECT_TRUE(IsRefused(Translate(key, 0, 8, AccessKind::kLocalRead), Refusal::kGuestGone));
 }
 
 // Row E7.
@@ -192,6 +238,40 @@ TEST_F(TwoStageTest, ASecondStageFaultCoversAllPagesOfASpan) {
   EXPECT_EQ(AsFault(translation)->page_count, 3u);
 }
 
+TEST_F(TwoStageTest, ASecondStageFaultBringsAllPagesThatAreSideBySide) {
+  const Key key = Contiguous(0x2000, 8 * kPage);
+  MapGuest(0x4000, 1, 0x70000);
+  const Translation translation = Translate(key, 10, 6 * kPage, AccessKind::kLocalRead);
+  ASSERT_NE(AsFault(translation), nullptr);
+  EXPECT_EQ(AsFault(translation)->stage, Stage::kSecond);
+  EXPECT_EQ(AsFault(translation)->first_page, 2u);
+  EXPECT_EQ(AsFault(translation)->page_count, 7u);
+}
+
+TEST_F(TwoStageTest, PagesThatAreNotSideBySideAreSeparateFaults) {
+  const Key key = Scattered(Pages({0x2000, 0x3000, 0x8000}));
+  const Translation translation = Translate(key, 0, 3 * kPage, AccessKind::kLocalRead);
+  ASSERT_NE(AsFault(translation), nullptr);
+  EXPECT_EQ(AsFault(translation)->first_page, 2u);
+  EXPECT_EQ(AsFault(translation)->page_count, 2u);
+}
+
+// A page comes and goes for all regions of a guest at once.
+TEST_F(TwoStageTest, RegionsOnTheSameBytesShareTheSecondStage) {
+  const Key one = Contiguous(0x2000, kPage);
+  const Key two = Contiguous(0x2000, kPage);
+  EXPECT_NE(AsFault(Translate(one, 0, 8, AccessKind::kLocalRead)), nullptr);
+  MapGuest(0x2000, 1, 0x70000);
+  EXPECT_TRUE(IsReady(Translate(one, 0, 8, AccessKind::kLocalRead)));
+  EXPECT_TRUE(IsReady(Translate(two, 0, 8, AccessKind::kLocalRead)));
+  EXPECT_EQ(core_.InvalidateMachine(MachineAddress(0x70000), MachineAddress(0x70fff)), 1u);
+  for (const Key key : {one, two}) {
+    const Translation gone = Translate(key, 0, 8, AccessKind::kLocalRead);
+    ASSERT_NE(AsFault(gone), nullptr);
+    EXPECT_EQ(AsFault(gone)->stage, Stage::kSecond);
+  }
+}
+
 TEST_F(TwoStageTest, APageThatTheHostMadeReadOnlyFaultsForWritersInTheSecondStage) {
   const Key key = Scattered(Pages({0}));
   MapGuest(0, 1, 0x70000, false);
@@ -210,12 +290,39 @@ TEST_F(TwoStageTest, MemoryThatTheGuestDoesNotHaveIsNeverReached) {
   }
 }
 
-TEST_F(TwoStageTest, AGuestsOwnAddressSpaceGoesThroughBothStages) {
-  const Key key = core_.regions.Register(Spec(0, kMax), AddressSpaceBacking{})->local;
-  ASSERT_TRUE(Succeeds(core_.consumers.MapLocalPage(OwnerOf(pd_), VirtualAddress(0x7000),
-                                                    PhysicalAddress(0x3000), true)));
-  MapGuest(0x3000, 1, 0x60000);
-  EXPECT_EQ(PiecesOf(Translate(key, 0x7123, 4, AccessKind::kLocalRead)), (Pieces{{0x60123, 4}}));
+// Row A7: a process whose address space is flat, with a guest's memory at some of its addresses.
+TEST_F(TwoStageTest, ASegmentOfAGuestIsReachedThroughTheAddressSpace) {
+  const PdId pd = MakeDomain({.has_segments = true,
+                              .is_flat_outside = true,
+                              .table = ConsumerSpec::PrivateTable{.identity = true}});
+  me_.pd = pd;
+  const RegionSpec spec{.pd = pd, .start = KeyAddress(0), .length = kMax, .rights = Access::kAll};
+  const Key key = core_.regions.Register(spec, AddressSpaceBacking{})->local;
+  const Segment segment{.start = EffectiveAddress(0x8000),
+                        .length = 2 * kPage,
+                        .base = VirtualAddress(0x3000),
+                        .rights = kLocal,
+                        .guest = guest_};
+  ASSERT_TRUE(
+      Succeeds(core_.consumers.SegmentTableUpdate(OwnerOf(pd), SegmentChange::kAdd, segment)));
+  for (const uint64_t page : {0x7000u, 0xa000u}) {
+    ASSERT_TRUE(Succeeds(core_.consumers.MapLocalPage(OwnerOf(pd), VirtualAddress(page),
+                                                      PhysicalAddress(page), true)));
+  }
+  Fault expected{.stage = Stage::kSecond,
+                 .for_write = false,
+                 .region = key,
+                 .guest = guest_,
+                 .page_shift = kSmall,
+                 .first_page = 3,
+                 .page_count = 2};
+  ExpectFault(Translate(key, 0x7800, 4 * kPage - 0x1000, AccessKind::kLocalRead), expected);
+  MapGuest(0x3000, 1, 0x70000);
+  MapGuest(0x4000, 1, 0x20000);
+  EXPECT_EQ(PiecesOf(Translate(key, 0x7800, 4 * kPage - 0x1000, AccessKind::kLocalRead)),
+            (Pieces{{0x7800, 0x800}, {0x70000, kPage}, {0x20000, kPage}, {0xa000, 0x800}}));
+  ASSERT_TRUE(Succeeds(core_.guests.Destroy(guest_)));
+  EXPECT_TRUE(IsRefused(Translate(key, 0x8000, 1, AccessKind::kLocalRead), Refusal::kGuestGone));
 }
 
 class SegmentsTest : public TranslatorTest {

@@ -111,9 +111,11 @@ bool Windows::OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t 
                        Access needed) const {
   const Consumer* owner = domains_.OwnerOf(region.pd);
   CHECK(owner != nullptr);
-  // Virtual addresses and page lists are for privileged owners, which are not checked.
+  // Virtual addresses, page lists and addresses of a guest are for privileged owners, which are not
+  // checked.
   if (region.address_kind == AddressKind::kVirtual) return true;
   if (region.table != nullptr && !region.table->is_linear()) return true;
+  if (region.guest != kHost) return true;
   const uint64_t start = region.table == nullptr
                              ? region.start
                              : region.table->LinearAddress(0).value() + region.first_offset;

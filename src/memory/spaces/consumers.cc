@@ -3,11 +3,10 @@
 namespace verbena::memory {
 
 MemoryResult<ConsumerId> Consumers::Open(const ConsumerSpec& spec) {
-  if (spec.guest != kHost && guests_.Find(spec.guest) == nullptr) {
-    return Fail(MemoryError::kNoSuchGuest);
-  }
-  Consumer consumer{
-      .privileged = spec.privileged, .guest = spec.guest, .segments = {}, .pages = {}};
+  Consumer consumer{.privileged = spec.privileged,
+                    .is_flat_outside = spec.is_flat_outside,
+                    .segments = {},
+                    .pages = {}};
   if (spec.has_segments) consumer.segments.emplace();
   const auto id = consumers_.Insert(std::move(consumer));
   if (!id.has_value()) return Fail(MemoryError::kLimitReached);
@@ -25,16 +24,14 @@ MemoryResult<std::optional<PageTable>> Consumers::MakePageTable(const ConsumerSp
   std::optional<PageTable> pages;
   if (const auto* own = std::get_if<ConsumerSpec::PrivateTable>(&spec.table)) {
     const auto base = own->identity ? std::optional(PhysicalAddress(0)) : std::nullopt;
-    const auto table = store_.Create(TranslationTable::kPagesMax, PageTable::kPageShift,
-                                     GuestTable::SpaceOf(spec.guest), base);
+    const auto table =
+        store_.Create(TranslationTable::kPagesMax, PageTable::kPageShift, kMachineSpace, base);
     if (!table.has_value()) return Fail(table.error());
     pages.emplace(PageTable::Private{*table});
   } else if (const auto* shared = std::get_if<ConsumerSpec::SharedTable>(&spec.table)) {
     pages.emplace(PageTable::Shared{shared->entries});
   } else if (const auto* inverted = std::get_if<InvertedPageTable*>(&spec.table)) {
     if (*inverted == nullptr) return Fail(MemoryError::kNotMapped);
-    // An inverted table names machine frames, and a guest's addresses are not machine addresses.
-    if (spec.guest != kHost) return Fail(MemoryError::kWrongType);
     pages.emplace(PageTable::Inverted{*inverted, id});
   }
   return pages;

@@ -9,7 +9,6 @@
 #include "base/slot_table.h"
 #include "memory/access.h"
 #include "memory/memory_error.h"
-#include "memory/spaces/guest_table.h"
 #include "memory/spaces/page_table.h"
 #include "memory/spaces/segment_table.h"
 
@@ -31,23 +30,26 @@ struct ConsumerSpec {
   // Without segments the consumer's address space is flat: effective addresses are virtual ones and
   // all of them are its own. So it is for an ordinary process, which can touch its memory anyway.
   bool has_segments = false;
-  GuestKey guest = kHost;
+  // With segments: addresses outside of them are flat all the same. So it is for a process with
+  // managed memory, which has a segment for each piece of it (odp/managed_pages.h).
+  bool is_flat_outside = false;
   Table table = {};
 };
 
 struct Consumer {
   bool privileged;
-  GuestKey guest;
+  bool is_flat_outside;
   std::optional<SegmentTable> segments;
   std::optional<PageTable> pages;
   uint32_t users = 0;  // protection domains
 
   // May the consumer itself touch these effective addresses with these rights (row A2)?
   bool MayAccess(EffectiveAddress start, uint64_t length, Access needed) const {
-    return !segments.has_value() || segments->MayAccess(start, length, needed);
+    return has_all() || segments->MayAccess(start, length, needed);
   }
   // May it name memory by physical address?
-  bool MayUsePhysical() const { return privileged || !segments.has_value(); }
+  bool MayUsePhysical() const { return privileged || has_all(); }
+  bool has_all() const { return is_flat_outside || !segments.has_value(); }
 };
 
 // The address spaces whose memory the adapter may be asked to touch. Opening the first queue pair
@@ -56,8 +58,8 @@ struct Consumer {
 // One thread at a time.
 class Consumers {
  public:
-  Consumers(TranslationStore& store, const GuestTable& guests, uint32_t consumers_max)
-      : store_(store), guests_(guests), consumers_(consumers_max) {}
+  Consumers(TranslationStore& store, uint32_t consumers_max)
+      : store_(store), consumers_(consumers_max) {}
 
   MemoryResult<ConsumerId> Open(const ConsumerSpec& spec);
   // REFUSES while a protection domain belongs to it.
@@ -81,7 +83,6 @@ class Consumers {
   MemoryResult<PageTable*> PagesOf(ConsumerId id);
 
   TranslationStore& store_;
-  const GuestTable& guests_;
   SlotTable<Consumer, ConsumerId, 12> consumers_;
 };
 

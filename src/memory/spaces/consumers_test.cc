@@ -13,7 +13,6 @@ class ConsumersTest : public testing::Test {
  protected:
   ~ConsumersTest() override {
     EXPECT_TRUE(consumers_.IsConsistent());
-    EXPECT_TRUE(guests_.IsConsistent());
     EXPECT_TRUE(store_.IsConsistent());
   }
   MemoryResult<void> MapPage(ConsumerId id, uint64_t page, uint64_t where) {
@@ -21,8 +20,7 @@ class ConsumersTest : public testing::Test {
   }
 
   TranslationStore store_{2};
-  GuestTable guests_{store_, 1};
-  Consumers consumers_{store_, guests_, 3};
+  Consumers consumers_{store_, 3};
 };
 
 TEST_F(ConsumersTest, WithoutSegmentsAllMemoryIsTheConsumers) {
@@ -88,30 +86,23 @@ TEST_F(ConsumersTest, ConsumersOfAnInvertedTableShareItsFrames) {
 }
 
 TEST_F(ConsumersTest, OpenFailsAndLeavesNothingBehind) {
-  EXPECT_TRUE(FailsWith(consumers_.Open({.guest = GuestKey(77)}), MemoryError::kNoSuchGuest));
   EXPECT_TRUE(FailsWith(consumers_.Open({.table = static_cast<InvertedPageTable*>(nullptr)}),
                         MemoryError::kNotMapped));
-  const GuestKey guest = *guests_.Create({.memory_bytes = kPage});
-  InvertedPageTable machine_frames(PhysicalAddress(0), 4);
-  EXPECT_TRUE(FailsWith(consumers_.Open({.guest = guest, .table = &machine_frames}),
-                        MemoryError::kWrongType));
-  const ConsumerSpec in_guest{.guest = guest, .table = ConsumerSpec::PrivateTable{}};
-  ASSERT_TRUE(Succeeds(consumers_.Open(in_guest)));
-  EXPECT_TRUE(FailsWith(consumers_.Open(in_guest), MemoryError::kLimitReached));  // of tables
+  const ConsumerSpec with_table{.table = ConsumerSpec::PrivateTable{}};
+  ASSERT_TRUE(Succeeds(consumers_.Open(with_table)));
+  ASSERT_TRUE(Succeeds(consumers_.Open(with_table)));
+  EXPECT_TRUE(FailsWith(consumers_.Open(with_table), MemoryError::kLimitReached));  // of tables
   ASSERT_TRUE(Succeeds(consumers_.Open({})));
-  ASSERT_TRUE(Succeeds(consumers_.Open({})));
-  EXPECT_TRUE(FailsWith(consumers_.Open({.guest = guest}), MemoryError::kLimitReached));
+  EXPECT_TRUE(FailsWith(consumers_.Open({}), MemoryError::kLimitReached));
   EXPECT_EQ(consumers_.size(), 3u);
 }
 
 TEST_F(ConsumersTest, CloseGivesEverythingBack) {
-  const GuestKey guest = *guests_.Create({.memory_bytes = kPage});
-  const ConsumerId id = *consumers_.Open({.guest = guest, .table = ConsumerSpec::PrivateTable{}});
+  const ConsumerId id = *consumers_.Open({.table = ConsumerSpec::PrivateTable{}});
   ASSERT_TRUE(Succeeds(MapPage(id, 0, 0)));
   ASSERT_TRUE(Succeeds(consumers_.Close(id)));
-  EXPECT_EQ(store_.table_count(), 1u);  // the guest's
+  EXPECT_EQ(store_.table_count(), 0u);
   EXPECT_EQ(store_.reverse_record_count(), 0u);
-  EXPECT_TRUE(Succeeds(guests_.Destroy(guest)));
 }
 
 TEST_F(ConsumersTest, AConsumerWithDomainsIsNotClosed) {

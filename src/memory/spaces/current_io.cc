@@ -3,46 +3,20 @@
 namespace verbena::memory {
 namespace {
 
-constexpr uint64_t kQuiesceBit = uint64_t{1} << 63;
-constexpr uint64_t kInterestBit = uint64_t{1} << 62;
-constexpr uint64_t kCountMask = CurrentIo::kOutstandingMax;
+constexpr uint64_t kQuiesceBit = CurrentIoWord::kQuiesceBit;
+constexpr uint64_t kInterestBit = CurrentIoWord::kInterestBit;
 
 bool Quiesced(uint64_t word) { return (word & kQuiesceBit) != 0; }
 bool Interested(uint64_t word) { return (word & kInterestBit) != 0; }
-uint64_t Count(uint64_t word) { return word & kCountMask; }
-
-// For steps that depend on the present value. A failure reloads `seen`, and the caller decides
-// again.
-bool Change(CurrentIo::Word& word, uint64_t& seen, uint64_t desired) {
-  return word.compare_exchange_weak(seen, desired, std::memory_order_acq_rel,
-                                    std::memory_order_acquire);
-}
+uint64_t Count(uint64_t word) { return word & CurrentIoWord::kCountMask; }
 
 }  // namespace
-
-CurrentIo::BeginResult CurrentIo::Begin(uint32_t operations) {
-  uint64_t seen = word_.load(std::memory_order_acquire);
-  do {
-    if (Quiesced(seen)) return BeginResult::kQuiesced;
-    if (operations > kOutstandingMax - Count(seen)) return BeginResult::kTooMany;
-  } while (!Change(word_, seen, seen + operations));
-  return BeginResult::kStarted;
-}
-
-CurrentIo::EndResult CurrentIo::End(uint32_t operations) {
-  uint64_t seen = word_.load(std::memory_order_acquire);
-  do {
-    if (operations == 0 || Count(seen) < operations) return EndResult::kNotBegun;
-  } while (!Change(word_, seen, seen - operations));
-  const bool last = Count(seen) == operations;
-  return last && Quiesced(seen) ? EndResult::kLastWhileQuiesced : EndResult::kMore;
-}
 
 CurrentIo::InterestResult CurrentIo::RegisterInterest() {
   uint64_t seen = word_.load(std::memory_order_acquire);
   do {
     if (!Quiesced(seen)) return InterestResult::kResumed;
-  } while (!Change(word_, seen, seen | kInterestBit));
+  } while (!CurrentIoWord::Change(word_, seen, seen | kInterestBit));
   return InterestResult::kRegistered;
 }
 
@@ -62,6 +36,10 @@ bool CurrentIo::IsIdle() const {
 CurrentIo::ResumeResult CurrentIo::Resume() {
   const uint64_t before = word_.fetch_and(~(kQuiesceBit | kInterestBit), std::memory_order_acq_rel);
   return Interested(before) ? ResumeResult::kWakeConsumer : ResumeResult::kNoWaiter;
+}
+
+uint32_t CurrentIo::outstanding() const {
+  return static_cast<uint32_t>(Count(word_.load(std::memory_order_acquire)));
 }
 
 bool CurrentIo::HasInterest() const { return Interested(word_.load(std::memory_order_acquire)); }

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "verbena/current_io_word.h"
+
 namespace verbena::memory {
 
 // The current-I/O word of one region: how a consumer and the hypervisor agree, without a call in
@@ -47,15 +49,15 @@ namespace verbena::memory {
 // Thread rule: any thread of either process may call its side's functions at any time.
 class CurrentIo {
  public:
-  using Word = std::atomic<uint64_t>;
+  using Word = CurrentIoWord::Word;
   // Lock-free atomics are also address-free: the same word may have different addresses in the two
   // processes.
   static_assert(Word::is_always_lock_free);
 
   static constexpr uint32_t kOutstandingMax = UINT32_MAX;
 
-  enum class BeginResult { kStarted, kQuiesced, kTooMany };
-  enum class EndResult { kMore, kLastWhileQuiesced, kNotBegun };
+  using BeginResult = CurrentIoWord::BeginResult;
+  using EndResult = CurrentIoWord::EndResult;
   enum class InterestResult { kRegistered, kResumed };
   enum class QuiesceResult { kIdle, kBusy, kAlreadyQuiesced };
   enum class ResumeResult { kNoWaiter, kWakeConsumer };
@@ -67,12 +69,16 @@ class CurrentIo {
 
   // Before `operations` start: all of them or none. kQuiesced: none may start, see
   // RegisterInterest. kTooMany: the count would pass kOutstandingMax; some must end first.
-  [[nodiscard]] BeginResult Begin(uint32_t operations = 1);
+  [[nodiscard]] BeginResult Begin(uint32_t operations = 1) {
+    return CurrentIoWord::Begin(word_, operations);
+  }
 
   // After `operations`, at least one, that were begun have completed. kLastWhileQuiesced: the
   // hypervisor waits, and the caller now makes the "memory region quiesced" call. kNotBegun: there
   // are not so many, and nothing has changed.
-  [[nodiscard]] EndResult End(uint32_t operations = 1);
+  [[nodiscard]] EndResult End(uint32_t operations = 1) {
+    return CurrentIoWord::End(word_, operations);
+  }
 
   // After kQuiesced, with the request queued. kRegistered: the hypervisor will bring the memory
   // back and wake the consumer. kResumed: it is back, begin again.
@@ -94,6 +100,9 @@ class CurrentIo {
 
   // Ends quiesce and interest in one step, with the memory back in place.
   [[nodiscard]] ResumeResult Resume();
+
+  // Operations that have begun and not ended.
+  [[nodiscard]] uint32_t outstanding() const;
 
   // Whether a consumer waits for the memory. Without interest the memory can stay out for long.
   [[nodiscard]] bool HasInterest() const;

@@ -4,8 +4,10 @@ namespace verbena::memory {
 
 MemoryResult<GuestKey> GuestTable::Create(const GuestSpec& spec) {
   if ((spec.memory_bytes & kPageShift.mask()) != 0) return Fail(MemoryError::kMisaligned);
-  const auto pages = store_.Create(spec.memory_bytes >> kPageShift.value(), kPageShift,
-                                   kMachineSpace, std::nullopt);
+  std::optional<PhysicalAddress> base;
+  if (spec.base) base = PhysicalAddress(spec.base->value());
+  const auto pages =
+      store_.Create(spec.memory_bytes >> kPageShift.value(), kPageShift, kMachineSpace, base);
   if (!pages.has_value()) return Fail(pages.error());
   const auto guest = guests_.Insert({*pages, spec.attributes});
   if (!guest.has_value()) {
@@ -35,6 +37,23 @@ MemoryResult<void> GuestTable::Map(GuestKey guest, PhysicalAddress from, uint64_
   const auto place = PlaceOf(guest, from);
   if (!place.has_value()) return Fail(place.error());
   return store_.Map(*place->table, place->page, count, PhysicalAddress(to.value()), writable);
+}
+
+MemoryResult<void> GuestTable::MapInPlace(GuestKey guest, PhysicalAddress from, uint64_t count,
+                                          bool writable) {
+  const auto place = PlaceOf(guest, from);
+  if (!place.has_value()) return Fail(place.error());
+  const auto& [table, first] = *place;
+  if (first > table->page_count() || count > table->page_count() - first) {
+    return Fail(MemoryError::kOutOfRange);
+  }
+  if (writable || !table->is_linear()) return store_.MapLinear(*table, first, count, writable);
+  for (uint64_t page = first; page < first + count; ++page) {
+    if (table->Find(page).writable()) continue;
+    const auto mapped = store_.MapLinear(*table, page, 1, false);
+    if (!mapped.has_value()) return mapped;
+  }
+  return {};
 }
 
 MemoryResult<void> GuestTable::Unmap(GuestKey guest, PhysicalAddress from, uint64_t count) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/slot_table.h"
 #include "memory/memory_error.h"
@@ -11,12 +12,17 @@ namespace verbena::memory {
 
 struct GuestSpec {
   uint64_t memory_bytes = 0;  // guest-physical addresses run from 0 to here
-  uint32_t attributes = 0;    // go with every access to the guest's memory, uninterpreted here
+  uint32_t attributes = 0;    // for what resolves the guest's faults; uninterpreted here
+  // Where the guest's memory is, if it can be in one piece of machine memory only: then an entry
+  // costs a byte and not eight.
+  std::optional<MachineAddress> base = {};
 };
 
 // The second stage (rows E6, E8): guest -> table of guest-physical pages -> machine addresses.
-// Written by the hypervisor, never by the guest. The host is no guest: its accesses skip this
-// stage.
+// Written for the host, never by the guest: the arenas of managed memory are the guests' memory
+// here (odp/managed_pages.h). The host is no guest: its accesses skip this stage.
+//
+// One entry serves all regions of a guest, so a page comes and goes for all of them at once.
 //
 // One thread at a time.
 class GuestTable {
@@ -44,6 +50,10 @@ class GuestTable {
   MemoryResult<void> Map(GuestKey guest, PhysicalAddress from, uint64_t count, MachineAddress to,
                          bool writable);
   MemoryResult<void> Unmap(GuestKey guest, PhysicalAddress from, uint64_t count);
+  // The same as Map for a guest whose memory is in one piece. Pages that are writable stay so: of
+  // two requests for a page, the one for reading may be answered last.
+  MemoryResult<void> MapInPlace(GuestKey guest, PhysicalAddress from, uint64_t count,
+                                bool writable);
 
   // Map and Unmap take whole pages. No first-stage page is smaller.
   static constexpr PageShift kPageShift{PageShift::kMin};

@@ -35,6 +35,47 @@ TEST_F(GuestTableTest, AGuestHasATableOfItsMemory) {
   EXPECT_FALSE(found->pages->Find(4).present());
 }
 
+TEST_F(GuestTableTest, ContiguousMemoryIsMappedInPlace) {
+  const GuestKey guest =
+      *guests_.Create({.memory_bytes = 4 * kPage, .base = MachineAddress(0x70000)});
+  const TranslationTable& pages = *guests_.Find(guest)->pages;
+  ASSERT_TRUE(Succeeds(guests_.MapInPlace(guest, PhysicalAddress(kPage), 2, false)));
+  EXPECT_EQ(pages.Find(1), PageEntry(PhysicalAddress(0x71000), false));
+  EXPECT_FALSE(pages.Find(3).present());
+  EXPECT_TRUE(FailsWith(Map(guest, 0, 1, 0x90000), MemoryError::kOutOfRange)) << "only there";
+  EXPECT_EQ(store_.Invalidate(kMachineSpace, PhysicalAddress(0x71000), PhysicalAddress(0x71fff)),
+            1u);
+  EXPECT_FALSE(pages.Find(1).present());
+  EXPECT_TRUE(pages.Find(2).present());
+}
+
+// Of two requests for a page, the one for reading may be answered last.
+TEST_F(GuestTableTest, APageThatIsWritableStaysSo) {
+  const GuestKey guest = *guests_.Create({.memory_bytes = 4 * kPage, .base = MachineAddress(0)});
+  ASSERT_TRUE(Succeeds(guests_.MapInPlace(guest, PhysicalAddress(kPage), 1, true)));
+  ASSERT_TRUE(Succeeds(guests_.MapInPlace(guest, PhysicalAddress(0), 4, false)));
+  const TranslationTable& pages = *guests_.Find(guest)->pages;
+  EXPECT_FALSE(pages.Find(0).writable());
+  EXPECT_TRUE(pages.Find(1).writable());
+  EXPECT_FALSE(pages.Find(2).writable());
+}
+
+TEST_F(GuestTableTest, MapInPlaceRefusesWhatIsNotTheGuestsAndChangesNothing) {
+  const GuestKey guest = *guests_.Create({.memory_bytes = 2 * kPage, .base = MachineAddress(0)});
+  for (const bool writable : {false, true}) {
+    EXPECT_TRUE(FailsWith(guests_.MapInPlace(guest, PhysicalAddress(kPage), 2, writable),
+                          MemoryError::kOutOfRange));
+    EXPECT_TRUE(FailsWith(guests_.MapInPlace(guest, PhysicalAddress(4), 1, writable),
+                          MemoryError::kMisaligned));
+  }
+  EXPECT_FALSE(guests_.Find(guest)->pages->Find(1).present());
+  EXPECT_TRUE(FailsWith(guests_.Create({.memory_bytes = kPage, .base = MachineAddress(12)}),
+                        MemoryError::kMisaligned));
+  const GuestKey elsewhere = *guests_.Create({.memory_bytes = kPage});
+  EXPECT_TRUE(FailsWith(guests_.MapInPlace(elsewhere, PhysicalAddress(0), 1, true),
+                        MemoryError::kWrongType));
+}
+
 TEST_F(GuestTableTest, TheHostIsNoGuest) {
   EXPECT_EQ(guests_.Find(kHost), nullptr);
   EXPECT_EQ(GuestTable::NumberOf(kHost), GuestNumber(0));

@@ -7,7 +7,7 @@ namespace verbena::memory {
 MemoryResult<PdId> ProtectionDomains::Allocate(ConsumerId owner) {
   Consumer* consumer = consumers_.Find(owner);
   if (consumer == nullptr) return Fail(MemoryError::kNoSuchConsumer);
-  const auto pd = domains_.Insert({.owner = owner, .guest = consumer->guest});
+  const auto pd = domains_.Insert({.owner = owner});
   if (!pd.has_value()) return Fail(MemoryError::kLimitReached);
   ++consumer->users;
   return *pd;

@@ -13,7 +13,6 @@ namespace verbena::memory {
 // one protection domain. A domain belongs to one consumer.
 struct ProtectionDomain {
   ConsumerId owner;
-  GuestKey guest;      // the owner's, kept here for the data path
   uint32_t users = 0;  // regions, windows, tasks; the verbs layer counts queue pairs likewise
 };
 

@@ -12,18 +12,15 @@ class ProtectionDomainTest : public testing::Test {
   ~ProtectionDomainTest() override { EXPECT_TRUE(domains_.IsConsistent()); }
 
   TranslationStore store_{4};
-  GuestTable guests_{store_, 1};
-  Consumers consumers_{store_, guests_, 4};
+  Consumers consumers_{store_, 4};
   ProtectionDomains domains_{consumers_, 2};
 };
 
-TEST_F(ProtectionDomainTest, BelongsToAConsumerAndLivesInItsGuest) {
-  const GuestKey guest = *guests_.Create({.memory_bytes = kPage});
-  const ConsumerId owner = *consumers_.Open({.privileged = true, .guest = guest});
+TEST_F(ProtectionDomainTest, BelongsToAConsumer) {
+  const ConsumerId owner = *consumers_.Open({.privileged = true});
   const auto pd = domains_.Allocate(owner);
   ASSERT_TRUE(Succeeds(pd));
   EXPECT_EQ(domains_.Find(*pd)->owner, owner);
-  EXPECT_EQ(domains_.Find(*pd)->guest, guest);
   EXPECT_EQ(domains_.OwnerOf(*pd), consumers_.Find(owner));
 }
 

@@ -1,5 +1,6 @@
 #include "memory/spaces/segment_table.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace verbena::memory {
@@ -18,7 +19,7 @@ MemoryResult<void> SegmentTable::Update(SegmentChange change, const Segment& seg
       segment.base.value() + (segment.length - 1) < segment.base.value()) {
     return Fail(MemoryError::kWraps);
   }
-  const Target target{segment.base, segment.rights};
+  const Target target{segment.base, segment.rights, segment.guest};
   switch (change) {
     case SegmentChange::kAdd:
       if (!segments_.Insert(range, target)) return Fail(MemoryError::kOverlap);
@@ -44,7 +45,19 @@ std::optional<SegmentTable::Place> SegmentTable::Find(EffectiveAddress address) 
   const uint64_t offset = address.value() - entry->origin;
   const uint64_t left_less_one = entry->interval.last - address.value();
   return Place{VirtualAddress(entry->value.base.value() + offset),
-               left_less_one == kLeftMax ? kLeftMax : left_less_one + 1, entry->value.rights};
+               left_less_one == kLeftMax ? kLeftMax : left_less_one + 1, entry->value.rights,
+               entry->value.guest};
+}
+
+uint64_t SegmentTable::LengthOutside(EffectiveAddress address, uint64_t length) const {
+  if (length == 0) return 0;
+  const uint64_t first = address.value();
+  const uint64_t most = std::min(length - 1, kLeftMax - first);  // without the first byte
+  uint64_t free = length;
+  segments_.ForEachOverlap({first, first + most}, [&](const auto& entry) {
+    if (entry.interval.first > first) free = std::min(free, entry.interval.first - first);
+  });
+  return free;
 }
 
 bool SegmentTable::MayAccess(EffectiveAddress start, uint64_t length, Access needed) const {

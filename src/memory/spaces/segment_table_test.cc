@@ -42,6 +42,24 @@ TEST_F(SegmentTableTest, TranslatesWithinASegment) {
   EXPECT_EQ(table_.Find(EffectiveAddress(149))->left, 1u);
 }
 
+TEST_F(SegmentTableTest, BytesOutsideEndAtTheNextSegment) {
+  ASSERT_TRUE(Succeeds(Add(At(100, 50, 7000))));
+  EXPECT_EQ(table_.LengthOutside(EffectiveAddress(90), 5), 5u);
+  EXPECT_EQ(table_.LengthOutside(EffectiveAddress(90), 10), 10u);
+  EXPECT_EQ(table_.LengthOutside(EffectiveAddress(90), 11), 10u);
+  EXPECT_EQ(table_.LengthOutside(EffectiveAddress(90), kMax), 10u);
+  EXPECT_EQ(table_.LengthOutside(EffectiveAddress(150), kMax), kMax);
+}
+
+TEST_F(SegmentTableTest, ASegmentOfAGuestSaysWhose) {
+  Segment segment = At(100, 50, 7000);
+  segment.guest = GuestKey(9);
+  ASSERT_TRUE(Succeeds(Add(segment)));
+  ASSERT_TRUE(Succeeds(table_.Update(SegmentChange::kDelete, At(110, 10, 0))));
+  EXPECT_EQ(table_.Find(EffectiveAddress(105))->guest, GuestKey(9));
+  EXPECT_EQ(table_.Find(EffectiveAddress(125))->guest, GuestKey(9));
+}
+
 TEST_F(SegmentTableTest, AddRefusesWhatOverlapsAndChangesNothing) {
   ASSERT_TRUE(Succeeds(Add(At(100, 50, 7000))));
   EXPECT_TRUE(FailsWith(Add(At(149, 10, 0)), MemoryError::kOverlap));
