@@ -245,7 +245,7 @@ TEST_F(IwarpTest, APortIsOneOfTcp) {
   EXPECT_EQ(bound.error().os_error, EADDRINUSE);
 }
 
-// A queue pair that was reset is connected anew.
+// A queue pair that was reset is connected again.
 TEST_F(IwarpTest, AQueuePairCanBeConnectedAgain) {
   Connect();
   ASSERT_TRUE(at_client.Disconnect());

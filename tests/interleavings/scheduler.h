@@ -17,7 +17,7 @@
 
 namespace verbena::interleavings {
 
-// Threads and what they share, made anew for each run.
+// Threads and what they share, made again for each run.
 class Scenario {
  public:
   virtual ~Scenario() = default;
