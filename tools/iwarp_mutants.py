@@ -1,10 +1,10 @@
-"""Mutants of src/transport/iwarp and src/wire/iwarp: the rules of the byte stream."""
+"""Mutants of src/transport/iwarp: the rules of the byte stream."""
 
 from mutant import Judge, Mutant, Simulator, Tests
 
-REQUESTER, RESPONSES = "iwarp_requester.cc", "iwarp_requester_receive.cc"
+REQUESTER = "iwarp_requester.cc"
 RESPONDER, REPLIES = "iwarp_responder.cc", "iwarp_responder_send.cc"
-QP, ARRIVALS = "iwarp_qp.cc", "iwarp_qp_receive.cc"
+ARRIVALS = "iwarp_qp_receive.cc"
 
 
 def _mutant(rule: str, file: str, old: str, new: str,
@@ -17,10 +17,6 @@ def _unit(test: str) -> Tests:
 
 
 MUTANTS = [
-    Mutant("markers point four bytes off", "wire/iwarp/mpa_fpdu.cc",
-           "static_cast<uint16_t>(at - LengthFieldOf(start));",
-           "static_cast<uint16_t>(at - LengthFieldOf(start) + 4);",
-           Tests("wire_test", "MpaFpduTest.MarkersPointToTheLengthField")),
     _mutant("the CRC is not checked", "mpa_receiver.cc",
             "    if (config_.crc && !wire::HasGoodCrc(content)) return {Outcome::kBadCrc};\n", ""),
     _mutant("a one-touch key ends with the first segment", RESPONDER,
@@ -35,9 +31,6 @@ MUTANTS = [
     _mutant("segments of a touched key are refused", RESPONDER,
             "  return is_part ? SpentKey::kAllowed : SpentKey::kRefused;\n",
             "  return is_part ? SpentKey::kRefused : SpentKey::kRefused;\n"),
-    _mutant("a segment that was placed early is not checked when it is delivered", RESPONDER,
-            "    if (const auto no = CheckPlaced(range, place, step)) return no;\n", "",
-            _unit("IwarpOneTouchTest.ASegmentThatWasPlacedEarlyNeedsItsKeyWhenItIsDelivered")),
     _mutant("segments beyond the window are placed", ARRIVALS,
             "  const uint64_t inside = ahead < window ? std::min<uint64_t>(window - ahead, "
             "bytes.size()) : 0;\n",
@@ -50,43 +43,16 @@ MUTANTS = [
             "  if (header.offset.value() != (send_.is_open ? send_.received : 0)) {\n"
             "    return StreamError::kMessageOffset;\n  }\n", "",
             _unit("IwarpErrorsTest.SegmentsOfASendFollowEachOther")),
-    _mutant("the queue of reads has no end", "read_queue.h",
-            "    if (ahead >= depth_) {\n", "    if (ahead >= entries_.size()) {\n",
-            _unit("ReadQueueTest.*")),
     _mutant("a refused read is told by the wrong layer", "terminate_reason.cc",
             "  const bool tagged = segment == SegmentKind::kTagged;\n",
             "  const bool tagged = segment != SegmentKind::kUntagged;\n"),
-    _mutant("the peer is not told", QP,
-            "  SendTerminate(terminate);\n", "",
-            _unit("IwarpErrorsTest.ABadCrcEndsTheStream")),
     _mutant("a frame is delivered although its pages are absent", ARRIVALS,
             "  if (IsWait(outcome)) return false;\n",
             "  if (IsWait(outcome)) in_->Deliver(frame);\n  if (IsWait(outcome)) return true;\n"),
-    _mutant("more reads are outstanding than were negotiated", REQUESTER,
-            "  return !PropertiesOf(wqe.opcode).needs_response || reads_.size() < "
-            "config_.max_rd_atomic;\n",
-            "  return !PropertiesOf(wqe.opcode).needs_response || reads_.size() <= "
-            "config_.max_rd_atomic / 2 + 1;\n",
-            _unit("IwarpQpTest.ReadsBeyondTheNegotiatedDepthWait")),
-    _mutant("a response may have any length", RESPONSES,
-            "  if (!fits) return StreamError::kReadBounds;\n", "",
-            _unit("IwarpErrorsTest.AResponseMustBeWhatWasAskedFor")),
     _mutant("a read is complete when it is framed", REQUESTER,
             "  ++next_read_;\n  position_ =",
             "  ++next_read_;\n  outstanding_.At(position_.wqe).is_done = true;\n  position_ ="),
-    _mutant("the responder of the set-up sends at once", "iwarp_qp.h",
-            "    return is_connected() && (has_received_ || !config().stream.waits_for_first);\n",
-            "    return is_connected();\n",
-            _unit("IwarpQpTest.TheResponderOfTheSetUpSendsNothingBeforeItHasReceived")),
     _mutant("a one-touch key that is read lives on", REPLIES,
             "  if (read.holds_key) step.memory.one_touch.Release(read.read.source_stag);\n",
             "  static_cast<void>(read);\n  static_cast<void>(step);\n"),
-    _mutant("bytes are given again after a failure", "iwarp_qp.h",
-            "{ return requester_.has_failed() || responder_.failure().has_value(); }\n",
-            "{ return responder_.failure().has_value(); }\n",
-            _unit("IwarpPagesTest.AResponseWhoseListCannotBePagedInFailsItsReadOnce")),
-    _mutant("depths are not negotiated", "mpa_handshake.cc",
-            "  return theirs == MpaEnhanced::kDepthMax ? ours : std::min(ours, theirs);\n",
-            "  return theirs == MpaEnhanced::kDepthMax ? theirs : ours;\n",
-            _unit("MpaHandshakeTest.DepthsAreNegotiated")),
 ]

@@ -17,13 +17,11 @@ using scenario::Bytes;
 using scenario::IwarpEnd;
 using scenario::IwarpSpec;
 using scenario::RcNode;
-using wire::DdpControl;
 using wire::DdpQueue;
 using wire::DdpTagged;
 using wire::DdpUntagged;
 using wire::RdmapOpcode;
 using wire::TerminateCode;
-using Statuses = std::vector<CompletionStatus>;
 
 constexpr uint64_t kPage = RcNode::kPage;
 
@@ -93,6 +91,8 @@ class IwarpErrorsTest : public testing::Test {
             .offset = KeyAddress(RcNode::kBase + offset),
             .add_or_swap = 1};
   }
+
+  static Sge Stranger() { return {RcNode::kBase, 8, Key(12345)}; }
 
   // ---- What it leads to.
 
@@ -515,9 +515,8 @@ TEST_F(IwarpErrorsTest, ATerminateFailsTheReadThatItNames) {
   EXPECT_EQ(end_->qp->terminate_received(), terminate);
   EXPECT_EQ(end_->qp->terminate_sent(), std::nullopt);
   EXPECT_TRUE(end_->TakeBytes().empty());
-}
-
-TEST_F(IwarpErrorsTest, ATerminateThatCannotBeReadEndsTheStream) {
+  // One that cannot be read ends the stream as well.
+  Begin();
   Send(Message(RdmapOpcode::kTerminate), Bytes(3));
   EXPECT_EQ(end_->qp->state(), QpState::kErr);
 }
@@ -525,7 +524,7 @@ TEST_F(IwarpErrorsTest, ATerminateThatCannotBeReadEndsTheStream) {
 TEST_F(IwarpErrorsTest, WhatArrivesAfterAnErrorIsDropped) {
   end_->qp->BecomeFailed();
   end_->Run();
-  Send(WriteTo(0), Bytes(10, std::byte{1}));
+  for (int i = 0; i < 3; ++i) Send(WriteTo(0), Bytes(10, std::byte{1}));
   EXPECT_EQ(end_->node.Read(0, 10), Bytes(10));
   EXPECT_TRUE(end_->inbox.empty());
 }
@@ -576,9 +575,7 @@ TEST_F(IwarpErrorsTest, InReactiveModeTheSendQueueIsDrained) {
 }
 
 TEST_F(IwarpErrorsTest, BytesThatMayNotBeSentFailTheirElement) {
-  Sge stranger = end_->node.Local(0, 8);
-  stranger.key = Key(12345);
-  end_->Post(scenario::SendOf(1), {end_->node.Local(0, 500), stranger});
+  end_->Post(scenario::SendOf(1), {end_->node.Local(0, 500), Stranger()});
   ExpectTerminated(TerminateCode::kRdmapCatastrophic);
   const auto sent = end_->Sent();
   ASSERT_EQ(sent.size(), 1);
@@ -588,9 +585,7 @@ TEST_F(IwarpErrorsTest, BytesThatMayNotBeSentFailTheirElement) {
 }
 
 TEST_F(IwarpErrorsTest, AResponseThatMayNotBePlacedFailsItsRead) {
-  Sge stranger = end_->node.Local(0, 8);
-  stranger.key = Key(12345);
-  end_->Post(scenario::ReadOf(1, {}), {stranger});
+  end_->Post(scenario::ReadOf(1, {}), {Stranger()});
   end_->Run();
   Send(DdpTagged{.control = {.tagged = true, .last = true, .opcode = RdmapOpcode::kReadResponse},
                  .stag = Key(1)},

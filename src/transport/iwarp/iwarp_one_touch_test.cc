@@ -253,14 +253,30 @@ TEST_F(IwarpOneTouchTest, AnEarlySegmentOutsideOfTheWindowIsDropped) {
 TEST_F(IwarpOneTouchTest, ASegmentThatWasPlacedEarlyNeedsItsKeyWhenItIsDelivered) {
   Begin();
   const auto pieces = FramesOf({2});
-  Arrive(pieces[1]);
+  end_.ArriveEarly(pieces[1].start, pieces[1].bytes);
   EXPECT_EQ(end_.qp->counters().frames_early, 1);
+  end_.Arrive(pieces[0].bytes);
+  EXPECT_FALSE(is_terminated());
   // The owner unbinds the window.
+  memory::WindowBinding nothing{};
+  nothing.by_index = true;
+  ASSERT_TRUE(end_.node.core.windows.Bind(window_, nothing, end_.who));
+  end_.Arrive(pieces[1].bytes);
+  EXPECT_TRUE(is_terminated());
+}
+
+// The rest of the first message may have arrived, and its key has ended before it is delivered.
+TEST_F(IwarpOneTouchTest, AfterTheStreamIsTerminatedAllThatArrivesIsDropped) {
+  Begin();
+  const auto pieces = FramesOf({2});
+  Arrive(pieces[1]);
   memory::WindowBinding nothing{};
   nothing.by_index = true;
   ASSERT_TRUE(end_.node.core.windows.Bind(window_, nothing, end_.who));
   Arrive(pieces[0]);
   EXPECT_TRUE(is_terminated());
+  EXPECT_TRUE(end_.inbox.empty());
+  EXPECT_EQ(end_.taken_end.value(), pieces[1].start.value() + pieces[1].bytes.size());
 }
 
 TEST_F(IwarpOneTouchTest, AKeyThatAnotherStreamTouchedIsSpentForThisOne) {

@@ -13,13 +13,23 @@ using wire::DdpUntagged;
 using wire::RdmapOpcode;
 using wire::StreamOffset;
 
+namespace {
+
+// After an error all that arrives is dropped, and the stream goes on behind it.
+size_t DropAll(MpaReceiver& in, StreamOffset at, size_t size) {
+  if (at + size > in.next()) in.Deliver({.start = in.next(), .end = at + size});
+  return size;
+}
+
+}  // namespace
+
 size_t IwarpQp::OnBytes(StreamOffset at, std::span<std::byte> bytes, Step& step) {
-  if (in_ && at > in_->next()) {
+  if (!in_) return bytes.size();
+  if (at > in_->next()) {
     OnEarlyBytes(at, bytes, step);
     return 0;
   }
-  // After an error all that arrives is dropped.
-  if (!in_ || !TakesRequests(state_)) return bytes.size();
+  if (!TakesRequests(state_)) return DropAll(*in_, at, bytes.size());
   // Bytes that were delivered before may come again.
   size_t taken = std::min<uint64_t>(BytesBetween(at, in_->next()), bytes.size());
   while (taken < bytes.size() && !is_waiting() && !is_failing() && TakesRequests(state_)) {
@@ -34,7 +44,7 @@ size_t IwarpQp::OnBytes(StreamOffset at, std::span<std::byte> bytes, Step& step)
     taken += BytesBetween(found.frame.start, found.frame.end);
   }
   DCHECK(IsConsistent());
-  return TakesRequests(state_) ? taken : bytes.size();
+  return TakesRequests(state_) ? taken : DropAll(*in_, at, bytes.size());
 }
 
 // False if the frame waits for pages, or has ended the stream.
