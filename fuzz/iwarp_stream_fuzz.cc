@@ -188,9 +188,8 @@ class World {
                                .compare_mask = UINT64_MAX}
           .Serialize(body);
     } else if (body.size() >= wire::RdmapReadRequest::kSize) {
-      wire::RdmapReadRequest{.size = input_.Byte() * 40U,
-                             .source_stag = SomeKey(),
-                             .source_offset = SomeAddress()}
+      wire::RdmapReadRequest{
+          .size = input_.Byte() * 40U, .source_stag = SomeKey(), .source_offset = SomeAddress()}
           .Serialize(body);
     }
   }
@@ -207,9 +206,8 @@ class World {
       wqe.opcode = queue::SendOpcode::kFetchAndAdd;
       wqe.operand = queue::Atomic{.remote = remote};
     }
-    const std::array sges = {
-        Sge{kBase + byte, wqe.opcode == queue::SendOpcode::kFetchAndAdd ? 8U : byte * 9U,
-            keys_.local}};
+    const std::array sges = {Sge{
+        kBase + byte, wqe.opcode == queue::SendOpcode::kFetchAndAdd ? 8U : byte * 9U, keys_.local}};
     static_cast<void>(sends_.Post({.wqe = wqe, .sges = sges}));
   }
   void Bind() {
@@ -273,7 +271,7 @@ class World {
   }
 
   Input input_;
-  std::unique_ptr<std::array<std::byte, (kPages + 1) * kPage>> memory_ =
+  std::unique_ptr<std::array<std::byte, (kPages + 1)* kPage>> memory_ =
       std::make_unique<std::array<std::byte, (kPages + 1) * kPage>>();
   memory::MemoryCore core_;
   memory::PdId pd_;

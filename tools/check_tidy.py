@@ -48,9 +48,12 @@ UNTESTED: dict[str, str] = {
        for name in ("folder", "generated_file", "name", "open", "redirected", "stat")},
     "src/preload/sockets/accept4.cc": "overrides a libc call: tests/integration/sockets_test.py",
     "src/libc/calls.cc": "which calls: tests/integration/exports_test.py; how: call_test.cc",
-    "src/transport/iwarp/iwarp_qp_receive.cc": "the receive side of iwarp_qp.h: iwarp_qp_test.cc",
-    **{f"src/transport/iwarp/iwarp_{name}.cc": "a part of iwarp_qp.h: iwarp_qp_test.cc and others"
-       for name in ("requester", "requester_receive", "responder", "responder_send")},
+    **{f"src/transport/iwarp/{name}.cc": "a part of the queue pair: iwarp_qp_test.cc, "
+                                         "iwarp_errors_test.cc, iwarp_pages_test.cc"
+       for name in ("iwarp_qp_receive", "iwarp_requester", "iwarp_requester_receive",
+                    "iwarp_responder", "iwarp_responder_send")},
+    **{f"src/fabric/sctp/{name}.cc": "needs an endpoint: sctp_endpoint_test.cc"
+       for name in ("sctp_association", "sctp_stack")},
     "src/wire/iwarp/header_text.cc": "text of all headers: ddp_headers_test.cc and others",
     "src/wire/roce/header_text.cc": "the test of each header checks its text",
     **{f"src/rdmacm/objects/{name}.cc": f"tested through the API: ../calls/{test}_test.cc"

@@ -1,6 +1,7 @@
 // Queue pairs of an iWARP device, connected by the connection manager, over TCP of this machine.
 
 #include <poll.h>
+#include <sys/mman.h>
 
 #include <cerrno>
 #include <cstring>
@@ -156,6 +157,33 @@ TEST_F(IwarpTest, ManyMessagesAreMoreThanTheBuffersHold) {
   const QpCounters counters = Good(client.qp.Query()).counters;
   EXPECT_GT(counters.bytes_sent, uint64_t{kMessages} * 8'192);
   EXPECT_GE(counters.packets_sent, uint64_t{kMessages});
+}
+
+// Bytes that meet absent pages stay in the stream until the pages are there; none are lost.
+TEST_F(IwarpTest, WritesToAbsentPagesWaitForThem) {
+  Connect();
+  constexpr size_t kChunk = 65'536, kChunks = 64;
+  auto* const fresh = static_cast<std::byte*>(
+      mmap(nullptr, kChunk * kChunks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(static_cast<void*>(fresh), MAP_FAILED);
+  const auto region =
+      Good(MemoryRegion::Register(server.domain, {fresh, kChunk * kChunks}, Access::kAll));
+  client.Fill(0, kChunk, 3);
+  for (size_t i = 0; i < kChunks; ++i) {
+    ASSERT_TRUE(client.qp.Post(
+        Write{.data = client.region.Local(0, kChunk), .remote = region.Remote(i * kChunk)}));
+  }
+  for (size_t i = 0; i < kChunks; ++i) {
+    ASSERT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
+  }
+  // The response to a read is behind the writes.
+  ASSERT_TRUE(client.qp.Post(Read{.data = client.region.Local(0, 8), .remote = region.Remote()}));
+  EXPECT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
+  for (size_t i = 0; i < kChunks; ++i) {
+    EXPECT_EQ(std::memcmp(fresh + i * kChunk, client.memory.data(), kChunk), 0) << i;
+  }
+  EXPECT_GT(Good(server.qp.Query()).counters.page_requests, 0u);
+  munmap(fresh, kChunk * kChunks);
 }
 
 TEST_F(IwarpTest, EitherEndDisconnects) {

@@ -8,6 +8,7 @@
 #include "ibverbs/failure.h"
 #include "rdmacm/objects/address.h"
 #include "rdmacm/objects/group.h"
+#include "rdmacm/objects/parameters.h"
 #include "rdmacm/objects/path.h"
 #include "rdmacm/objects/qp_transition.h"
 #include "rdmacm/objects/request.h"
