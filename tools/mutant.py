@@ -92,6 +92,25 @@ class Tests(NamedTuple):
         return "fails" if "[  FAILED  ]" in output else "crashes"
 
 
+class Torture(NamedTuple):
+    """Memory that is changed behind the registration cache."""
+    seconds: int = 10
+    target: str = "cache_torture_static"
+
+    @property
+    def title(self) -> str:
+        return f"`{self.target}`"
+
+    def run(self, program: Path) -> str | None:
+        code, said = run([program, "--seconds", self.seconds], 120)
+        if code == 0:
+            return None
+        where = re.search(r"([1-9]\d*) stale", said)
+        if not where:
+            return "hangs" if code is None else "crashes"
+        return "stale uses"
+
+
 class Mutant(NamedTuple):
     """A replacement of one piece of code that breaks one rule."""
     rule: str  # the faulty behaviour, which also names the mutant

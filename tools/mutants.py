@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import adapter_mutants
+import cache_mutants
 import cm_mutants
 import iwarp_mutants
 import managed_mutants
@@ -36,7 +37,8 @@ HEAD = "| broken rule | file in `src` | detected by | after |\n| --- | --- | ---
 ROW = re.compile(r"^\| (.+) \| `(.+)` \| (.+) \| (.+) \|$", re.MULTILINE)
 
 MUTANTS = (memory_mutants.MUTANTS + transport_mutants.MUTANTS + cm_mutants.MUTANTS +
-           iwarp_mutants.MUTANTS + adapter_mutants.MUTANTS + managed_mutants.MUTANTS)
+           iwarp_mutants.MUTANTS + adapter_mutants.MUTANTS + managed_mutants.MUTANTS +
+           cache_mutants.MUTANTS)
 
 
 def copy_tree() -> None:

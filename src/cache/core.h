@@ -59,13 +59,22 @@ class Core {
     if (IsPending()) [[unlikely]] {
       return std::nullopt;
     }
-    return FindHit(tables_, request, [this](EntryNumber number) { ReleaseIfLast(number, false); });
+    return FindHit(tables_, request, [this](EntryNumber number) { ReleaseIfLast(number); });
   }
   ErrorOr<Hit> AcquireSlowly(const RegistrationRequest& request) VERBENA_EXCLUDES(mutex_);
 
+  // An entry that has one handle is never kLive, and no other thread ends it. Whether it has one is
+  // looked at before the reference is dropped: afterwards the number may be another entry's.
   void Release(Hit hit) {
+    const Entry& entry = tables_.entries[hit.number];
+    const bool is_live = entry.state.load(std::memory_order_relaxed) == RegistrationState::kLive;
+    const bool is_only_handle = !is_live && entry.has_one_handle;
     tables_.references.Drop(hit.number, hit.shard);
-    ReleaseIfLast(hit.number, true);
+    if (is_only_handle) [[unlikely]] {
+      ReleaseSlowly(hit.number, true);
+    } else {
+      ReleaseIfLast(hit.number);
+    }
   }
   // Of an entry that the caller has a reference to.
   [[nodiscard]] const CachedKeys& KeysOf(EntryNumber number) const {
@@ -122,11 +131,10 @@ class Core {
   // Nothing that was registered before is trusted otherwise.
   [[nodiscard]] bool IsQuiet() const { return !IsPending() && tables_.gate.is_open(); }
 
-  // `of_handle`: of a handle, or of a reference that a reader has taken back.
-  void ReleaseIfLast(EntryNumber number, bool of_handle) {
+  void ReleaseIfLast(EntryNumber number) {
     const RegistrationState state = tables_.entries[number].state.load(std::memory_order_seq_cst);
     if (state != RegistrationState::kLive) [[unlikely]] {
-      ReleaseSlowly(number, of_handle);
+      ReleaseSlowly(number, false);
     }
   }
 
@@ -171,7 +179,7 @@ class Core {
   bool HasExpired(EntryNumber number, Time now) VERBENA_REQUIRES(mutex_);
   void DetachAll(Doomed& doomed) VERBENA_REQUIRES(mutex_);
   void Dispose(Doomed& doomed) VERBENA_EXCLUDES(mutex_);
-  void ReleaseSlowly(EntryNumber number, bool of_handle) VERBENA_EXCLUDES(mutex_);
+  void ReleaseSlowly(EntryNumber number, bool is_only_handle) VERBENA_EXCLUDES(mutex_);
   void Park(EntryNumber number) VERBENA_EXCLUDES(mutex_);
   std::optional<EntryNumber> TakeNumber() VERBENA_REQUIRES(mutex_);
   void GiveNumber(EntryNumber number) VERBENA_REQUIRES(mutex_);

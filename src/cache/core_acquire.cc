@@ -130,6 +130,7 @@ std::optional<Core::Plan> Core::PlanRevival(const RegistrationRequest& request,
     return Plan{.kind = Plan::Kind::kChange, .number = *found, .access = request.access};
   }
   const auto hit = Reference(*found);
+  At(*found).has_one_handle = true;
   SetState(*found, RegistrationState::kHeld);
   ++statistics_.hits_slow;
   return Plan{.kind = Plan::Kind::kHit, .hit = *hit};

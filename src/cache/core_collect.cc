@@ -148,14 +148,14 @@ void Core::Dispose(Doomed& doomed) {
 
 // When a handle with a key of its own is released, no other thread ends the entry: the key has to
 // be refused from the return of the release on, and not when another thread gets to it.
-void Core::ReleaseSlowly(EntryNumber number, bool of_handle) {
+void Core::ReleaseSlowly(EntryNumber number, bool is_only_handle) {
   if (tables_.gate.is_child()) return;
   Doomed doomed;
   bool is_parked = false;
   {
     const MutexLock lock(mutex_);
     // Later uses, or a reader that is about to take its reference back, come here, too.
-    if (At(number).has_one_handle ? !of_handle : !tables_.references.IsFree(number)) return;
+    if (At(number).has_one_handle ? !is_only_handle : !tables_.references.IsFree(number)) return;
     if (StateOf(number) == RegistrationState::kDetached) {
       SetState(number, RegistrationState::kChanging);
       Doom(number, doomed);
@@ -188,6 +188,7 @@ void Core::Park(EntryNumber number) {
       ++statistics_.changes;
     }
     if (changed && !entry.is_given_up && !is_shut_ && tables_.gate.is_open()) {
+      entry.has_one_handle = false;
       SetState(number, RegistrationState::kParked);
       eviction_.Insert(number, entry.bytes);
     } else {

@@ -42,7 +42,7 @@ struct RegistrationRequest {
 // A registration. The first cache line is all that a hit reads; `state` and the reference counts
 // say when it may be read, and written: see hit.h.
 struct alignas(64) Entry {
-  Atomic<RegistrationState> state;
+  SyncAtomic<RegistrationState> state;
   Access access;
   Interval bytes;
   CachedKeys keys;

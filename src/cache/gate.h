@@ -30,7 +30,7 @@ class Gate final : public MemoryListener {
     void* const page =
         mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) throw std::bad_alloc();
-    word_ = new (page) Atomic<uint64_t>(kOpen);
+    word_ = new (page) SyncAtomic<uint64_t>(kOpen);
     wipes_ = madvise(page, kPageBytes, MADV_WIPEONFORK) == 0;
   }
   Gate(const Gate&) = delete;
@@ -68,10 +68,10 @@ class Gate final : public MemoryListener {
   static constexpr uint64_t kOpen = uint64_t{1} << 32;
   static constexpr size_t kPageBytes = 4'096;
 
-  Atomic<uint64_t>* word_ = nullptr;
+  SyncAtomic<uint64_t>* word_ = nullptr;
   bool wipes_ = false;
-  Atomic<bool> has_overflown_ = false;
-  RangeRing<Atomic, kRoom> ring_;
+  SyncAtomic<bool> has_overflown_ = false;
+  RangeRing<SyncAtomic, kRoom> ring_;
 };
 
 }  // namespace verbena::cache

@@ -31,7 +31,7 @@ class Hints {
   [[nodiscard, gnu::always_inline]] bool FindIf(const RegistrationRequest& request, Fn fn) const {
     const uint64_t hash = HashOf(request);
     const Bucket& bucket = buckets_[hash & mask_];
-    for (const Atomic<uint64_t>& place : bucket.places) {
+    for (const SyncAtomic<uint64_t>& place : bucket.places) {
       const uint64_t hint = place.load(std::memory_order_relaxed);
       if (hint >> 32 == hash >> 32 && hint != 0 && fn(static_cast<EntryNumber>(hint) - 1)) {
         return true;
@@ -45,8 +45,8 @@ class Hints {
     const uint64_t hash = HashOf(request);
     const uint64_t hint = (hash >> 32 << 32) | (number + 1);
     Bucket& bucket = buckets_[hash & mask_];
-    Atomic<uint64_t>* free = nullptr;
-    for (Atomic<uint64_t>& place : bucket.places) {
+    SyncAtomic<uint64_t>* free = nullptr;
+    for (SyncAtomic<uint64_t>& place : bucket.places) {
       const uint64_t there = place.load(std::memory_order_relaxed);
       if (there == hint) return;
       if (there == 0 && free == nullptr) free = &place;
@@ -58,7 +58,7 @@ class Hints {
   // So that an entry does not fill a place for which it was put in by the same request.
   void Remove(const RegistrationRequest& request, EntryNumber number) {
     const uint64_t hash = HashOf(request);
-    for (Atomic<uint64_t>& place : buckets_[hash & mask_].places) {
+    for (SyncAtomic<uint64_t>& place : buckets_[hash & mask_].places) {
       if (static_cast<uint32_t>(place.load(std::memory_order_relaxed)) == number + 1) {
         place.store(0, std::memory_order_relaxed);
       }
@@ -68,7 +68,7 @@ class Hints {
  private:
   static constexpr size_t kPlaces = 8;
   struct alignas(64) Bucket {
-    std::array<Atomic<uint64_t>, kPlaces> places;  // hash << 32 | number + 1; 0: empty
+    std::array<SyncAtomic<uint64_t>, kPlaces> places;  // hash << 32 | number + 1; 0: empty
   };
 
   static uint64_t HashOf(const RegistrationRequest& request) {

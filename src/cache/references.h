@@ -83,7 +83,7 @@ class References {
   static constexpr uint64_t kOne = (uint64_t{1} << kShift) + 1;
 
   // Shard by shard, so that neighbours in a cache line are of one shard.
-  Atomic<uint64_t>& Word(EntryNumber entry, uint32_t shard) {
+  SyncAtomic<uint64_t>& Word(EntryNumber entry, uint32_t shard) {
     return words_[shard * entries_ + entry];
   }
   [[nodiscard]] uint64_t Load(EntryNumber entry, uint32_t shard) const {
@@ -91,7 +91,7 @@ class References {
   }
 
   const size_t entries_;
-  LazyArray<Atomic<uint64_t>> words_;
+  LazyArray<SyncAtomic<uint64_t>> words_;
 };
 
 }  // namespace verbena::cache

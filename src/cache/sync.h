@@ -16,7 +16,7 @@
 namespace verbena::cache {
 
 template <class T>
-using Atomic = std::atomic<T>;
+using SyncAtomic = std::atomic<T>;
 using verbena::Mutex;
 using verbena::MutexLock;
 

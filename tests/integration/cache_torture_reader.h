@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/check.h"
@@ -12,14 +14,19 @@ namespace verbena {
 
 // A reader with a connection of its own, over which it reads the memory of the other end.
 struct CacheTortureReader {
-  CacheTortureReader() { ConnectPair(a, qa, b, qb); }
+  // A timeout of 4 s: on a machine that is busy with other work, the other end is not gone sooner.
+  CacheTortureReader() { ConnectPair(a, qa, b, qb, {.timeout = 20}); }
 
   uint64_t Read(const void* memory, size_t length) {
     const CachedRegion region =
         Good(cache.Acquire(memory, length, Access::kLocal | Access::kRemoteRead));
     const RemoteAddress remote{reinterpret_cast<uintptr_t>(memory), region.r_key()};
     CHECK(qa.Post(verbena::Read{.data = a.region.Local(0, 8), .remote = remote}).has_value());
-    CHECK(a.WaitStatus() == CompletionStatus::kSuccess);
+    const auto status = a.WaitStatus();
+    if (status != CompletionStatus::kSuccess) {
+      std::printf("an RDMA read: %s\n", status ? NameOf(*status) : "no completion in 20 s");
+      std::abort();
+    }
     uint64_t found = 0;
     std::memcpy(&found, a.memory.data(), sizeof found);
     return found;

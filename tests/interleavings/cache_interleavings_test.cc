@@ -46,6 +46,17 @@ TEST(CacheInterleavings, AHitHoldsAgainstTheCollector) {
   ExpectInEveryOrder<HitsAndCollector>(2, 1'000);
 }
 
+// A reader that has the hint, but no reference yet, when the collector looks.
+struct LateHitAndCollector final : CacheWorld {
+  LateHitAndCollector() : CacheWorld(Small(2)) { Use(kBuffer); }
+  Bodies Threads() override {
+    return {[this] { Use(kBuffer); }, [this] { core_->Collect(true); }};
+  }
+};
+TEST(CacheInterleavings, AHitThatIsUnderWayHoldsAgainstTheCollector) {
+  ExpectInEveryOrder<LateHitAndCollector>(3, 1'000);
+}
+
 // The number of the one is given to the other.
 struct HitAndEviction final : CacheWorld {
   HitAndEviction() : CacheWorld(Small(1)) { Use(kBuffer); }
@@ -141,8 +152,8 @@ TEST(CacheInterleavings, NothingFromBeforeAnAnnouncementIsFound) {
 }
 
 // An R_Key has one handle, and is refused when that is released.
-struct RemoteKeys final : CacheWorld {
-  RemoteKeys() : CacheWorld(Small(2)) {}
+struct RemoteWorld : CacheWorld {
+  using CacheWorld::CacheWorld;
   void UseRemotely() {
     const auto request = Request(kBuffer, kPage, kPeer);
     const auto hit = core_->Acquire(request);
@@ -157,12 +168,31 @@ struct RemoteKeys final : CacheWorld {
     Expect(found == system_.registered.end() || !found->second.access.HasAny(Access::kRemote),
            "a released R_Key is not refused");
   }
+  std::set<uint32_t> held_;
+};
+struct RemoteKeys final : RemoteWorld {
+  RemoteKeys() : RemoteWorld(Small(2)) {}
   Bodies Threads() override {
     return {[this] { UseRemotely(); }, [this] { UseRemotely(); }, [this] { core_->Collect(true); }};
   }
-  std::set<uint32_t> held_;
 };
 TEST(CacheInterleavings, AReleasedRemoteKeyIsRefused) { ExpectInEveryOrder<RemoteKeys>(2, 1'000); }
+
+// A reader with an old hint takes a reference, for a moment, of what has its number now. A release
+// that is late meets another entry, too.
+struct LateHitAndRemoteKey final : RemoteWorld {
+  LateHitAndRemoteKey() : RemoteWorld(Small(1)) { Use(kBuffer); }
+  Bodies Threads() override {
+    return {[this] { Use(kBuffer); },
+            [this] {
+              UseRemotely();
+              core_->Collect(true);
+            }};
+  }
+};
+TEST(CacheInterleavings, AReaderWithAnOldHintPutsOffNoRelease) {
+  ExpectInEveryOrder<LateHitAndRemoteKey>(3, 1'000);
+}
 
 // Handles outlive the cache, and the last one deregisters.
 struct ShutWhileInUse final : CacheWorld {

@@ -13,12 +13,12 @@ namespace verbena::cache {
 
 // Zero bytes are an object with the value 0, as tables of the cache need it.
 template <class T>
-class Atomic {
+class SyncAtomic {
  public:
-  Atomic() = default;
-  constexpr Atomic(T value) : value_(value) {}  // NOLINT(google-explicit-constructor): as std's
-  Atomic(const Atomic&) = delete;
-  Atomic& operator=(const Atomic&) = delete;
+  SyncAtomic() = default;
+  constexpr SyncAtomic(T value) : value_(value) {}  // NOLINT(google-explicit-constructor)
+  SyncAtomic(const SyncAtomic&) = delete;
+  SyncAtomic& operator=(const SyncAtomic&) = delete;
 
   [[nodiscard]] T load(std::memory_order /*order*/ = std::memory_order_seq_cst) const {
     interleavings::Point();
