@@ -17,7 +17,7 @@ namespace {
 
 // After an error all that arrives is dropped, and the stream goes on behind it.
 size_t DropAll(MpaReceiver& in, StreamOffset at, size_t size) {
-  if (at + size > in.next()) in.Deliver({.start = in.next(), .end = at + size});
+  if (at + size > in.next()) in.Deliver({.start = in.next(), .end = at + size, .ulpdu = {}});
   return size;
 }
 
