@@ -39,7 +39,7 @@ UNTESTED: dict[str, str] = {
     "src/host/agent.cc": "the peer of a broker: broker_test.cc",
     "src/host/operator_client.cc": "a client of a broker: broker_test.cc",
     "src/odp/managed_pages.cc": "needs an engine: adapter/control/managed_pages_test.cc",
-    "src/odp/managed_pages_arenas.cc": "the part of managed_pages.h for arenas: managed_pages_test.cc",
+    "src/odp/managed_pages_arenas.cc": "arenas of managed_pages.h: managed_pages_test.cc",
     "src/odp/takeover_memory.cc": "needs an engine: adapter/control/takeover_memory_test.cc",
     "src/managed/thread_swap_file.cc": "swap_file_test.cc runs both implementations",
     "src/managed/uring_swap_file.cc": "swap_file_test.cc runs both implementations",

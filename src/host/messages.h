@@ -272,7 +272,6 @@ using BrokerMessage =
                  BufferHelloMessage, BufferPublishMessage, BufferWithdrawMessage, BufferFindMessage,
                  BufferReleaseMessage, BufferListMessage, BufferWelcomeMessage,
                  BufferPublishedMessage, BufferFoundMessage, BufferFailedMessage,
-                 BufferEndedMessage, BufferRowMessage, BufferRowsMessage,
-                 WordsMessage>;
+                 BufferEndedMessage, BufferRowMessage, BufferRowsMessage, WordsMessage>;
 
 }  // namespace verbena::host

@@ -18,8 +18,8 @@ Result<Translator::Grant, Refusal> Translator::Authorize(Key key, KeyAddress add
 
 // The second stage of an access that is in one piece of the guest's memory. Row E6.
 Translator::SingleSpan Translator::FindThroughGuest(GuestKey guest, PhysicalAddress at,
-                                                      uint64_t length, bool writes,
-                                                      KeyUse use) const {
+                                                    uint64_t length, bool writes,
+                                                    KeyUse use) const {
   const GuestTable::Guest* const found = guests_.Find(guest);
   if (found == nullptr) return {};
   // The first stage is the guest's to write: it may name memory that the guest does not have.

@@ -66,8 +66,8 @@ class Translator {
   [[gnu::noinline]] Translation TranslateInFull(Key key, KeyAddress address, uint64_t length,
                                                 AccessKind access, const Accessor& who) const;
   void FindNullSpans(uint64_t length, bool writes, Ready& ready) const;
-  [[gnu::noinline]] SingleSpan FindThroughGuest(GuestKey guest, PhysicalAddress at,
-                                                  uint64_t length, bool writes, KeyUse use) const;
+  [[gnu::noinline]] SingleSpan FindThroughGuest(GuestKey guest, PhysicalAddress at, uint64_t length,
+                                                bool writes, KeyUse use) const;
 
   const ProtectionTable& table_;
   const ProtectionDomains& domains_;
