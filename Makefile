@@ -44,6 +44,7 @@ bench: build-release ## measure costs and compare them with their budgets; write
 	@python3 bench/ucx.py
 	@python3 bench/cm.py
 	@python3 bench/registration_cache.py
+	@python3 bench/guests.py
 
 docs: ## render the pages and the API reference into build/docs/html
 	@tools/setup.sh docs

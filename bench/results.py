@@ -14,6 +14,7 @@ import sys
 
 import compare_peers
 import fault_cost
+import guests
 import record
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -100,12 +101,20 @@ def connections(found: dict) -> list[str]:
     return table(["what", "Verbena", "TCP", "ratio"], rows)
 
 
+def guest_costs(found: dict) -> list[str]:
+    figures = {name: guests.Figure(*one) for name, one in found.items()}
+    rows = [[name, one.value, one.unit, None, None] for name, one in figures.items()]
+    rows += [[one.name, one.value, "", one.aim, one.met] for one in guests.ratios(figures)]
+    return table(["what", "measured", "unit", "aim", "met"], rows)
+
+
 SECTIONS = {"memory": ("Memory core, reliable connection and wire", memory),
             "peers": ("The network", peers),
             "progress": ("Shared processors", progress),
             "faults": ("Faults", faults),
             "ucx": ("UCX: latency in us, bandwidth in MB/s", ucx),
-            "cm": ("Connections and rsockets: us, 1/s, Gb/s", connections)}
+            "cm": ("Connections and rsockets: us, 1/s, Gb/s", connections),
+            "guests": ("Guests", guest_costs)}
 
 
 def where_line(where: dict) -> str:

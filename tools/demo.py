@@ -5,11 +5,14 @@ than its memory, and writes a page with the results.
 usage: demo.py BUILD_FOLDER PAGE.html
 """
 
+import contextlib
+import json
 import os
 import platform
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -142,6 +145,75 @@ def show_memory(stage: Stage, picture: Path) -> str:
         f"{stage.build}/bin/larger_than_memory residency.svg", picture.read_text("utf-8"))
 
 
+class Guests:
+    """Four guests of a broker that has memory for one of them, each with a peer."""
+    COUNT, MEBIBYTES, SECONDS = 4, 16, 4
+
+    def __init__(self, stage: Stage, folder: Path):
+        programs = stage.build / "bin"
+        self.verbena, self.guest = str(programs / "verbena"), str(programs / "guest")
+        self.socket = str(folder / "broker.sock")
+        self.samples: list[tuple[float, dict[str, int]]] = []
+
+    def start(self, *command: str, **options) -> subprocess.Popen:
+        return subprocess.Popen(command, text=True, preexec_fn=limited, **options)
+
+    def status(self) -> dict:
+        command = [self.verbena, "broker", "status", "--json", "--socket", self.socket]
+        asked = subprocess.run(command, capture_output=True, text=True, check=False)
+        return json.loads(asked.stdout) if asked.returncode == 0 else {"guests": []}
+
+    def run(self) -> None:
+        with contextlib.ExitStack() as stack:
+            def begin(*command: str, **options) -> subprocess.Popen:
+                process = stack.enter_context(self.start(*command, **options))
+                stack.callback(process.kill)
+                return process
+
+            begin(self.verbena, "broker", "--budget", f"{self.MEBIBYTES}M", "--socket", self.socket,
+                  stderr=subprocess.DEVNULL)
+            while not Path(self.socket).exists():
+                time.sleep(0.01)
+            owners = [begin(self.guest, "owner", f"guest{i}", self.socket, str(self.MEBIBYTES),
+                            stdout=subprocess.PIPE) for i in range(self.COUNT)]
+            # The work of each has its time: the shares follow it.
+            visitors = [begin(self.guest, "visitor", "127.0.0.1", owner.stdout.readline().strip(),
+                              str(self.MEBIBYTES), str(1 + self.SECONDS * i / self.COUNT), str(i),
+                              stdout=subprocess.PIPE) for i, owner in enumerate(owners)]
+            self.sample(visitors)
+            for visitor in visitors:
+                said = visitor.communicate(timeout=PATIENCE)[0]
+                if visitor.returncode != 0:
+                    raise subprocess.SubprocessError(f"a guest's memory was wrong: {said}")
+
+    def sample(self, visitors: list[subprocess.Popen]) -> None:
+        begin = time.monotonic()
+        while any(visitor.poll() is None for visitor in visitors):
+            if time.monotonic() - begin > PATIENCE:
+                raise subprocess.SubprocessError("the guests do not end")
+            seconds = time.monotonic() - begin
+            self.samples.append((seconds, {one["name"]: one["resident"]
+                                           for one in self.status()["guests"]}))
+            time.sleep(0.05)
+
+
+def show_guests(stage: Stage) -> str:
+    title("Four programs that share the memory of one: verbena broker")
+    with tempfile.TemporaryDirectory() as folder:
+        guests = Guests(stage, Path(folder))
+        guests.run()
+    most = max(sum(of.values()) for _, of in guests.samples)
+    print(f"  {Guests.COUNT} guests of {Guests.MEBIBYTES} MiB each, every byte checked by their "
+          f"peers; at most {most / (1 << 20):.1f} MiB of all in memory, {Guests.MEBIBYTES} allowed")
+    return demo_page.section(
+        "Four programs that share the memory of one",
+        f"A broker divides {Guests.MEBIBYTES} MiB among four guests that have registered as much "
+        "each. Peers write and read all of it by RDMA, and check every byte; one guest after the "
+        "other has no more work, and the others get its memory. Bytes in memory, by guest:",
+        f"verbena broker --budget {Guests.MEBIBYTES}M & verbena broker status",
+        demo_page.residency_chart(guests.samples, Guests.MEBIBYTES << 20))
+
+
 def main() -> int:
     if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
@@ -150,7 +222,7 @@ def main() -> int:
     stage = Stage(build)
     sections = [show_device(stage), show_bandwidth(stage),
                 show_packets(stage, page.with_name("demo.pcapng")),
-                show_memory(stage, page.with_name("residency.svg"))]
+                show_memory(stage, page.with_name("residency.svg")), show_guests(stage)]
     page.write_text(demo_page.page(sections), encoding="utf-8")
     print(f"\nResults on one page: {page}")
     return 0

@@ -67,6 +67,40 @@ def bandwidth_chart(figures: dict[str, dict[int, float]]) -> str:
     return svg(y, parts)
 
 
+def residency_chart(samples: list[tuple[float, dict[str, int]]], budget: int) -> str:
+    """Bytes in memory of each guest over time, one on top of the other, and the budget."""
+    names = sorted({name for _, of in samples for name in of})
+    colors = ["#1f4e79", "#2e8b57", "#c46a1b", "#7a4fa3", "#a33b4f", "#555"]
+    end = max(samples[-1][0], 0.001)
+    height, top = 240.0, 24.0
+    most = max([budget, *(sum(of.values()) for _, of in samples)])
+
+    def place(seconds: float, count: float) -> str:
+        x = LEFT + (RIGHT - LEFT) * seconds / end
+        return f"{x:.1f},{top + height * (1 - count / most):.1f}"
+
+    parts = []
+    below = [0] * len(samples)
+    for number, name in enumerate(names):
+        above = [low + of.get(name, 0) for low, (_, of) in zip(below, samples)]
+        edge = [place(seconds, count) for (seconds, _), count in zip(samples, above)]
+        base = [place(seconds, count) for (seconds, _), count in zip(samples, below)]
+        color = colors[number % len(colors)]
+        parts.append(f'<polygon points="{" ".join(edge + base[::-1])}" fill="{color}" '
+                     'fill-opacity="0.8"/>')
+        parts.append(f'<rect x="{LEFT + 110 * number}" y="{top + height + 34:.0f}" width="12" '
+                     f'height="12" fill="{color}"/>')
+        parts.append(text(LEFT + 110 * number + 18, top + height + 45, name))
+        below = above
+    y = top + height * (1 - budget / most)
+    parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{RIGHT}" y2="{y:.1f}" stroke="#c00" '
+                 'stroke-dasharray="5 4"/>')
+    parts.append(text(RIGHT, y - 6, f"budget {size_words(budget)}", "end", 'fill="#c00"'))
+    parts.append(text(LEFT - 10, top + height, "0", "end"))
+    parts.append(text(RIGHT, top + height + 18, f"{end:.1f} s", "end"))
+    return svg(top + height + 60, parts)
+
+
 def arrow(packet: Packet, y: float, left: float, right: float) -> list[str]:
     begin, end = (left, right) if packet.to_right else (right, left)
     back = -9 if packet.to_right else 9
