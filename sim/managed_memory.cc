@@ -64,6 +64,7 @@ ManagedMemory::ManagedMemory(const Swarm& swarm, Endnode& node, Random& random,
                         contents_.size()},
       random.Fork(), [this](uint64_t bytes) {
         next_budget_ = static_cast<uint32_t>(std::min<uint64_t>(bytes, contents_.size()) / kPage);
+        highest_budget_ = std::max(highest_budget_, next_budget_);
         ++counters_.budgets;
       });
 }
@@ -98,7 +99,8 @@ void ManagedMemory::Step(bool is_calm, Findings& findings) {
   if (resident_pages() > resident_) {
     findings.Add("managed", "a page is touched that the pager has taken");
   }
-  const uint32_t budget_before = std::exchange(budget_, next_budget_);
+  const uint32_t budget_before =
+      std::max(std::exchange(budget_, next_budget_), std::exchange(highest_budget_, 0));
   if (!is_calm_) Disturb();
   if (agent_) {
     RunAgent(findings);
@@ -120,8 +122,9 @@ void ManagedMemory::RunAgent(Findings& findings) {
   }
 }
 
-// Requests made before a change of the budget are served within the old one; after a lower budget,
-// or an overrun, memory is above the budget until enough was written, and does not grow meanwhile.
+// Requests made before a change of the budget are served within the highest budget until then;
+// after a lower budget, or an overrun, memory is above the budget until enough was written, and
+// does not grow meanwhile.
 void ManagedMemory::CheckBudget(uint32_t budget_before, Findings& findings) {
   const managed::ArenaReport report = arena().report();
   resident_ = resident_pages();

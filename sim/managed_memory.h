@@ -121,8 +121,9 @@ class ManagedMemory {
   std::vector<std::byte> contents_;
   std::vector<Slot> slots_;
   uint32_t last_taken_ = 0;
-  uint32_t budget_;       // pages
-  uint32_t next_budget_;  // from the next run of the pager on
+  uint32_t budget_;              // pages
+  uint32_t next_budget_;         // from the next run of the pager on
+  uint32_t highest_budget_ = 0;  // since the last run of the pager: grants may follow each other
   // After the last run of the pager: pages that use memory, pages that it counts (more while some
   // are being read), and its report about the swap file.
   uint64_t resident_ = 0;

@@ -84,11 +84,11 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.managed.broken <= 5 / kPart) return "pages that the swap file has lost";
   if (sum.managed.discarded <= 100 / kPart) return "managed memory given up";
   if (sum.managed.budgets <= 100 / kPart) return "changes of the memory budget";
-  if (sum.managed.hypervisor.grants <= 1'000 / kPart) return "grants of a hypervisor";
-  if (sum.managed.hypervisor.lowered <= 100 / kPart) return "lowered grants";
-  if (sum.managed.hypervisor.quiesces <= 50 / kPart) return "regions of guests quiesced";
-  if (sum.managed.hypervisor.crashes <= 10 / kPart) return "crashes of a broker";
-  if (sum.managed.hypervisor.guests_gone <= 20 / kPart) return "crashes of guests";
+  if (sum.managed.hypervisor.grants <= 200 / kPart) return "grants of a hypervisor";
+  if (sum.managed.hypervisor.lowered <= 20 / kPart) return "lowered grants";
+  if (sum.managed.hypervisor.quiesces <= 10 / kPart) return "regions of guests quiesced";
+  if (sum.managed.hypervisor.crashes <= 5 / kPart) return "crashes of a broker";
+  if (sum.managed.hypervisor.guests_gone <= 5 / kPart) return "crashes of guests";
   if (sum.uc_held <= 20 / kPart) return "packets kept by unreliable connections";
   if (sum.segments_lost <= 1'000 / kPart) return "segments lost";
   for (size_t i = 0; i < sum.succeeded.size(); ++i) {

@@ -7,7 +7,8 @@ import sys
 
 # A function of the API, or a member of one of its classes. Namespaces of layers are in lower case.
 API = re.compile(r"verbena::(?:(?:NameOf|ToString|ParseIpAddress|ListDevices|SourceAddressFor"
-                 r"|BackendOf)\b|[A-Z]\w+::)|verbena_cache_\w+$")
+                 r"|BackendOf|ToBytes|ParseBufferNotice)\b|[A-Z]\w+::)"
+                 r"|(?:vtable|typeinfo) for verbena::AnnouncingBackend$|verbena_cache_\w+$")
 
 
 def main() -> int:

@@ -199,7 +199,8 @@ TEST_F(TagMatchingTest, AnUnexpectedRendezvousIsLeftToTheProgram) {
 TEST_F(TagMatchingTest, TagMatchingSurvivesLossAndAbsentPages) {
   ConnectWith(8);
   uint32_t packets = 0;
-  net_.SetLink([&](const Passing&) { return ++packets % 5 == 0 ? Fate::Drop() : Fate::Pass(); });
+  net_.SetLink(
+      [&](const Passing&) { return ++packets % 5 == 0 ? LinkAction::Drop() : LinkAction::Pass(); });
   node_b_.Evict(1, 3);
   net_.PostReceive(a(), 30, {node_a_.Local(12 * kPage, 100)});
   AddTagged(5, kPage, 2 * kPage);
@@ -219,7 +220,7 @@ TEST_F(TagMatchingTest, TagMatchingSurvivesLossAndAbsentPages) {
 TEST_F(TagMatchingTest, ARendezvousWaitsForRoomInTheSendQueue) {
   ConnectWith(2);
   net_.PostReceive(a(), 30, {node_a_.Local(12 * kPage, 100)});
-  net_.SetLink([](const Passing&) { return Fate::Late(Milliseconds(1)); });
+  net_.SetLink([](const Passing&) { return LinkAction::Late(Milliseconds(1)); });
   net_.Post(b(), WriteOf(7, node_a_.Remote(13 * kPage)), {node_b_.Local(0, 8)});
   AddTagged(5, kPage, 100);
   SendRendezvous(100);

@@ -16,7 +16,7 @@
 namespace verbena::transport {
 namespace {
 using queue::SendOpcode;
-using scenario::Fate;
+using scenario::LinkAction;
 using scenario::Passing;
 using scenario::RcEnd;
 using scenario::RcNet;
@@ -54,11 +54,11 @@ class Connection {
     const auto [end_a, end_b] = net_.Connect(a_, b_, spec, spec_b);
     end_a_ = &end_a;
     end_b_ = &end_b;
-    net_.SetLink([this](const Passing& passing) { return FateOf(passing); });
+    net_.SetLink([this](const Passing& passing) { return ActionOf(passing); });
     net_.SetPager([this](const RcEnd& end, const PageRequest&) {
       Note(end, "asks for pages");
-      return scenario::PageFate{.after =
-                                    Microseconds(static_cast<int64_t>(1 + random_.Below(300)))};
+      return scenario::PageAction{.after =
+                                      Microseconds(static_cast<int64_t>(1 + random_.Below(300)))};
     });
   }
 
@@ -77,7 +77,7 @@ class Connection {
   }
 
  private:
-  Fate FateOf(const Passing& passing) {
+  LinkAction ActionOf(const Passing& passing) {
     if (faults_.foreign && !passing.is_request()) {
       wire::Bth bth = passing.packet.bth();
       bth.ack_request = false;
@@ -88,7 +88,7 @@ class Connection {
     }
     const bool is_lost = random_.Chance(faults_.loss, 1000);
     Note(passing.from, wire::ToString(passing.packet) + (is_lost ? " LOST" : ""));
-    if (is_lost) return Fate::Drop();
+    if (is_lost) return LinkAction::Drop();
     const int copies = random_.Chance(faults_.duplication, 1000) ? 2 : 1;
     return {.copies = copies, .late = Jitter(), .apart = Jitter()};
   }
@@ -301,7 +301,7 @@ std::vector<bool> RequestsOfOneStep(bool peer_is_here) {
   std::vector<bool> sent;
   net.SetLink([&, from = &end_b](const Passing& passing) {
     if (&passing.from == from) sent.push_back(passing.is_request());
-    return Fate::Pass();
+    return LinkAction::Pass();
   });
   net.Post(end_b, scenario::ReadOf(1, a.Remote(0)), {b.Local(0, 8)});
   queue::SendWqe fenced = scenario::WriteOf(2, a.Remote(64));
