@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "host/ids.h"
 #include "verbena/error.h"
 #include "verbena/shared_buffer.h"
 
@@ -27,7 +28,7 @@ void BufferFields(Codec& codec, SharedBufferEntry& entry) {
 
 // The first.
 struct BufferHelloMessage {
-  uint16_t version = 1;  // kProtocolVersion
+  uint16_t version = kProtocolVersion;
 
   template <class Codec>
   void Fields(Codec& codec) {
@@ -100,7 +101,7 @@ struct BufferListMessage {
 // --- To a process. ---
 
 struct BufferWelcomeMessage {
-  uint16_t version = 1;
+  uint16_t version = kProtocolVersion;
 
   template <class Codec>
   void Fields(Codec& codec) {

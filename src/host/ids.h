@@ -6,6 +6,9 @@
 
 namespace verbena::host {
 
+// Of the messages to and from a broker. The one that speaks first says which version it speaks.
+inline constexpr uint16_t kProtocolVersion = 2;
+
 // A guest of a broker: never used again for another guest of the same broker.
 using GuestId = StrongId<struct GuestIdTag, uint64_t>;
 

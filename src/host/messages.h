@@ -14,9 +14,6 @@ namespace verbena::host {
 // The messages between a broker and its guests, and between a broker and an operator's command.
 // protocol.h says how they are written. Each lists its fields once, for both directions.
 
-// The one that speaks first says which version it speaks.
-inline constexpr uint16_t kProtocolVersion = 2;
-
 // --- From a guest. ---
 
 // The first. `held`: what it was granted by an earlier broker, or 0.

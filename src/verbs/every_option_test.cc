@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/pages.h"
 #include "tests/support/process_status.h"
 #include "tests/support/promise.h"
 #include "tests/support/verbs_world.h"
@@ -166,8 +167,18 @@ DeviceCounters CountersOfWrite(const Options& options, uint32_t length) {
   EXPECT_EQ(a.WaitStatus(), CompletionStatus::kSuccess);
   return Good(a.context.Query());
 }
+// From memory that is not resident: pages that are need no request.
 uint64_t PageRequests(const Options& options) {
-  return CountersOfWrite(options, 32'768).port.page_requests;
+  constexpr uint32_t kPages = 8;
+  const memory::PagesForTest fresh(kPages);
+  VerbsNode a("127.0.0.1", options), b("127.0.0.1", options);
+  QueuePair qa = a.MakeQp(), qb = b.MakeQp();
+  ConnectPair(a, qa, b, qb);
+  const MemoryRegion region =
+      Good(MemoryRegion::Register(a.domain, {fresh.data(), fresh.size()}, Access::kAll));
+  EXPECT_TRUE(qa.Post(Write{.data = region.Local(0, kPages * 4'096), .remote = b.region.Remote()}));
+  EXPECT_EQ(a.WaitStatus(), CompletionStatus::kSuccess);
+  return Good(a.context.Query()).port.page_requests;
 }
 uint64_t GroupsDatagrams(const Options& options) {
   const SocketCounters sockets = CountersOfWrite(options, 60'000).sockets;

@@ -154,11 +154,13 @@ TEST_P(ManagedMemoryTest, AdvicePagesIn) {
   EXPECT_EQ(place(page), PagePlace::kSwapped);
 }
 
-TEST_P(ManagedMemoryTest, IsNotReachableThroughTheImplicitRegion) {
+TEST_P(ManagedMemoryTest, IsReachableThroughTheImplicitRegion) {
   const MemoryRegion all = Good(MemoryRegion::RegisterEverything(b_.domain, Access::kAll));
   const RemoteAddress there{reinterpret_cast<uintptr_t>(memory_.bytes().data()), all.r_key()};
+  a_.memory[17] = std::byte{9};
   EXPECT_EQ(Move(Write{.data = a_.region.Local(0, kPage), .remote = there}),
-            CompletionStatus::kRemoteAccessError);
+            CompletionStatus::kSuccess);
+  EXPECT_EQ(memory_.bytes()[17], std::byte{9});
 }
 
 TEST_P(ManagedMemoryTest, DiscardedPagesAreZero) {

@@ -126,6 +126,7 @@ TEST(ConnectionTest, VendorOptionsTravelInTheRequestAndInItsAcceptance) {
   EXPECT_EQ(shown.options, sent.options);
   shown.options = 1;  // what both have
   ASSERT_EQ(rdma_set_local_ece(passive, &shown), 0);
+  parameters.qp_num = 0x5678;  // of the same adapter as the other one
   ASSERT_EQ(rdma_accept(passive, &parameters), 0);
   client.Next(RDMA_CM_EVENT_CONNECT_RESPONSE);
   ASSERT_EQ(rdma_get_remote_ece(active, &shown), 0);
