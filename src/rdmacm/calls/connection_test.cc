@@ -115,7 +115,7 @@ TEST(ConnectionTest, VendorOptionsTravelInTheRequestAndInItsAcceptance) {
   ibv_ece sent{.vendor_id = 0x15b3, .options = 0x10000001, .comp_mask = 0};
   ASSERT_EQ(rdma_set_local_ece(active, &sent), 0);
   rdma_conn_param parameters = Parameters();
-  parameters.qp_num = 0x1234;
+  parameters.qp_num = 0x5677;
   ASSERT_EQ(rdma_connect(active, &parameters), 0);
   auto request = server.Next(RDMA_CM_EVENT_CONNECT_REQUEST);
   rdma_cm_id* const passive = server.Own(request->id);
