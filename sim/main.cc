@@ -42,6 +42,7 @@ constexpr const char* kHelp =
     "\n"
     "  --seed N       run this seed (default 1)\n"
     "  --seeds A..B   run these seeds, both included\n"
+    "  --guests       with guests of a hypervisor, where memory is managed\n"
     "  --paging       simulate the pager of managed memory on a failing swap store instead\n"
     "  --cm           simulate connection managers on a bad network instead\n"
     "  --iwarp        simulate iWARP queue pairs over a bad byte stream instead\n"
@@ -61,12 +62,14 @@ constexpr const char* kHelp =
     "  verbena-sim --cm --minutes 1\n";
 
 // What is simulated: adapters, or one of the other state machines.
-enum class Subject : uint8_t { kAdapters, kPaging, kCm, kIwarp };
+enum class Subject : uint8_t { kAdapters, kGuests, kPaging, kCm, kIwarp };
 
 const char* OptionOf(Subject subject) {
   switch (subject) {
     case Subject::kAdapters:
       return "";
+    case Subject::kGuests:
+      return "--guests ";
     case Subject::kPaging:
       return "--paging ";
     case Subject::kCm:
@@ -89,7 +92,8 @@ struct Arguments {
 
 bool ParseFlag(std::string_view name, Arguments& arguments) {
   if (name == "--help") return arguments.help = true;
-  for (const Subject subject : {Subject::kPaging, Subject::kCm, Subject::kIwarp}) {
+  for (const Subject subject :
+       {Subject::kGuests, Subject::kPaging, Subject::kCm, Subject::kIwarp}) {
     if (std::string(name) + " " != OptionOf(subject)) continue;
     arguments.subject = subject;
     return true;
@@ -271,12 +275,12 @@ bool RunPlan(const Plan& plan, const Arguments& arguments, Run run, Record recor
   return false;
 }
 
-bool RunAdapters(uint64_t seed, const Arguments& arguments) {
+bool RunAdapters(const Swarm& drawn, const Arguments& arguments) {
   const auto run = [&](const Swarm& swarm) {
     return arguments.capture.empty() ? Simulator::Run(swarm, nullptr)
                                      : RunWithCapture(swarm, arguments.capture);
   };
-  return RunPlan(Swarm::Draw(seed), arguments, run, [](const Swarm& swarm) {
+  return RunPlan(drawn, arguments, run, [](const Swarm& swarm) {
     const std::string path = "verbena-sim-" + std::to_string(swarm.seed) + ".pcapng";
     RunWithCapture(swarm, path);
     return "packets: " + path;
@@ -299,7 +303,9 @@ bool RunMachine(const char* name, const Plan& drawn, const Arguments& arguments)
 bool RunSubject(uint64_t seed, const Arguments& arguments) {
   switch (arguments.subject) {
     case Subject::kAdapters:
-      return RunAdapters(seed, arguments);
+      return RunAdapters(Swarm::Draw(seed), arguments);
+    case Subject::kGuests:
+      return RunAdapters(Swarm::DrawWithGuests(seed), arguments);
     case Subject::kPaging:
       return RunMachine<PagingRun>("paging", PagingPlan::Draw(seed), arguments);
     case Subject::kCm:

@@ -155,6 +155,13 @@ Swarm Swarm::Draw(uint64_t seed) {
   }
   if (swarm.crash == 0 && random.Chance(1, 4)) DrawManaged(random, swarm);
   if (random.Chance(1, 2)) swarm.resident = Trouble(random, 900);
+  return swarm;
+}
+
+Swarm Swarm::DrawWithGuests(uint64_t seed) {
+  constexpr uint64_t kStream = 0x6E57;  // other draws are those of Draw
+  Random random(seed ^ kStream);
+  Swarm swarm = Draw(seed);
   if (swarm.managed_connections > 0 && random.Chance(1, 2)) DrawGuests(random, swarm);
   return swarm;
 }

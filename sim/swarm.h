@@ -12,6 +12,9 @@ namespace verbena::sim {
 // stricter checks. All probabilities are out of 1000. A value type.
 struct Swarm {
   [[nodiscard]] static Swarm Draw(uint64_t seed);
+  // The same, and managed memory is that of guests of a hypervisor, in half of the runs that have
+  // managed memory.
+  [[nodiscard]] static Swarm DrawWithGuests(uint64_t seed);
 
   uint64_t seed = 0;
   uint32_t endnodes = 2;

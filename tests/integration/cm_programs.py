@@ -24,6 +24,7 @@ class CmCase:
     needs_ib: bool = False           # needs an InfiniBand device
     quit: tuple[str, ...] = ()      # a command that ends the server
     can_lose: bool = False          # datagrams are lost when a socket overflows
+    rejections_max: int = 0         # after which it is run again
 
     @property
     def program(self) -> str:

@@ -312,7 +312,7 @@ TESTS = (what_is_wrong_is_said_before_the_program_starts, a_broker_ends_when_ask
          guests_within_a_quarter_of_their_memory, a_killed_guest_gives_everything_back,
          a_broker_that_is_killed_finds_its_guests_again,
          swapped_out_again_and_again("ib_write_bw", "-F", "-s", "1048576", "-n", "200", "-u", "18"),
-         swapped_out_again_and_again("ibv_rc_pingpong", "-g", "0", "-c", "-n", "400", "-s",
+         swapped_out_again_and_again("ibv_rc_pingpong", "-g", "0", "-c", "-n", "3000", "-s",
                                      "1048576"))
 ORDINARY = (four_guests_serve_writers_and_readers,)
 

@@ -105,6 +105,10 @@ def run_and_report(bench: Bench, case: CmCase, port: int) -> bool:
     """Runs a case and prints the result; returns whether it passed."""
     begin = time.monotonic()
     problem = run(bench, case, port)
+    for _ in range(case.rejections_max):
+        if "RDMA_CM_EVENT_REJECTED" not in problem:
+            break
+        problem = run(bench, case, port)
     seconds = time.monotonic() - begin
     print(f"{'FAILED' if problem else 'ok    '} {seconds:5.1f} s  {case.name}"
           f"{chr(10) if problem else ''}{problem}", flush=True)
