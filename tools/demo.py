@@ -182,14 +182,14 @@ class Guests:
                               stdout=subprocess.PIPE) for i, owner in enumerate(owners)]
             self.sample(visitors)
             for visitor in visitors:
-                said = visitor.communicate(timeout=PATIENCE)[0]
+                said = visitor.communicate(timeout=TIMEOUT_S)[0]
                 if visitor.returncode != 0:
                     raise subprocess.SubprocessError(f"a guest's memory was wrong: {said}")
 
     def sample(self, visitors: list[subprocess.Popen]) -> None:
         begin = time.monotonic()
         while any(visitor.poll() is None for visitor in visitors):
-            if time.monotonic() - begin > PATIENCE:
+            if time.monotonic() - begin > TIMEOUT_S:
                 raise subprocess.SubprocessError("the guests do not end")
             seconds = time.monotonic() - begin
             self.samples.append((seconds, {one["name"]: one["resident"]
