@@ -23,6 +23,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 # The message of ctest for a test that is skipped or disabled. Any other test that did not run
 # (because its program is missing, for example) has failed.
 INTENDED_SKIP = re.compile(r"^(SKIP_|Disabled)")
+PASSED_CASE = re.compile(r"ok +[0-9.]+ s |\[ +(OK|RUN) +\]")
 GTEST_REASON = re.compile(r": Skipped\n(.*?)\n\s*\[  SKIPPED \]", re.DOTALL)
 
 
@@ -115,6 +116,11 @@ def run_suite(suite: str) -> list[Result]:
     return results
 
 
+def without_passed(output: str) -> str:
+    """The output of a test program without the lines of the cases that passed."""
+    return "\n".join(line for line in output.splitlines() if not PASSED_CASE.match(line))
+
+
 def tally(results: list[Result]) -> str:
     count = {outcome: sum(r.outcome == outcome for r in results)
              for outcome in (PASSED, FAILED, SKIPPED)}
@@ -129,8 +135,11 @@ def main(suites: list[str]) -> int:
         start = time.monotonic()
         mine = run_suite(suite)
         print(f"{tally(mine)}  ({time.monotonic() - start:.1f} s)", flush=True)
-        for failure in (r for r in mine if r.outcome == FAILED):
-            print(f"\n--- {failure.name}\n{failure.text}\n", flush=True)
+        failures = [r for r in mine if r.outcome == FAILED]
+        for failure in failures:
+            print(f"failed  {failure.name}", flush=True)
+        for failure in failures:
+            print(f"\n--- {failure.name}\n{without_passed(failure.text)}\n", flush=True)
         results += mine
     for skipped in (r for r in results if r.outcome == SKIPPED):
         print(f"skipped {skipped.name}: {skipped.text}")

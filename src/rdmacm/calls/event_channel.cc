@@ -31,14 +31,17 @@ void rdma_destroy_event_channel(rdma_event_channel* channel) try {
 
 int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) try {
   if (channel == nullptr || event == nullptr) return MinusOne(EINVAL);
+  if (Cast(channel).is_forked()) {
+    return Failed("rdma_get_cm_event",
+                  {verbena::ErrorCode::kForked, "the channel belongs to the parent process"});
+  }
+  // A program may destroy the channel while this thread waits (rping does). The thread then waits
+  // on, as it would in the kernel, which keeps the file of a blocked read.
+  const verbena::CmChannel kept = Cast(channel).handle;
   while (true) {
-    if (Cast(channel).is_forked()) {
-      return Failed("rdma_get_cm_event",
-                    {verbena::ErrorCode::kForked, "the channel belongs to the parent process"});
-    }
     // If there is no event, Wait leaves the reason in errno; 0 if the event was dropped meanwhile.
     errno = 0;
-    const auto taken = Cast(channel).handle.Wait();
+    const auto taken = kept.Wait();
     if (!taken && errno != 0) return -1;
     auto translated = taken ? Translate(*taken) : nullptr;
     if (translated == nullptr) continue;

@@ -91,5 +91,35 @@ TEST(EventChannelThreads, AWaitingThreadCanBeCancelled) {
   EXPECT_EQ(result, PTHREAD_CANCELED);
 }
 
+// Returns whether the thread ends by itself within a moment; cancels it otherwise.
+bool EndsByItself(pthread_t waiter) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  void* result = nullptr;
+  if (pthread_tryjoin_np(waiter, &result) == 0) return true;
+  EXPECT_EQ(pthread_cancel(waiter), 0);
+  EXPECT_EQ(pthread_join(waiter, &result), 0);
+  return false;
+}
+
+TEST(EventChannelThreads, AThreadWaitsOnWhenItsChannelIsDestroyed) {
+  rdma_event_channel* const channel = rdma_create_event_channel();
+  rdma_cm_id* id = nullptr;
+  ASSERT_EQ(rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP), 0);
+  pthread_t waiter{};
+  const auto wait = [](void* of) -> void* {
+    rdma_cm_event* event = nullptr;
+    rdma_get_cm_event(static_cast<rdma_event_channel*>(of), &event);
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&waiter, nullptr, wait, channel), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(rdma_destroy_id(id), 0);
+  rdma_destroy_event_channel(channel);
+  CmEnd other;  // its events make the waiting thread run
+  PostAnEvent(other.MakeId());
+  other.Next(RDMA_CM_EVENT_ADDR_RESOLVED);
+  EXPECT_FALSE(EndsByItself(waiter));
+}
+
 }  // namespace
 }  // namespace verbena::rdmacm
