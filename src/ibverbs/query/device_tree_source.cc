@@ -38,7 +38,7 @@ ErrorOr<std::string> WriteFiles() {
   if (!facts) return Fail(facts.error());
   DeviceFacts at_rest = *facts;
   at_rest.counters = {};
-  auto root = TreeFolder(at_rest.link_layer);
+  auto root = TreeFolder(TheDevice().name, at_rest.link_layer);
   if (!root) return root;
   if (const auto ok = WriteTree(Describe(at_rest), *root); !ok) return Fail(ok.error());
   return root;

@@ -195,10 +195,11 @@ ErrorOr<std::string> SafeFolder(const std::string& path) {
   return canonical.string();
 }
 
-ErrorOr<std::string> TreeFolder(LinkLayer link_layer) {
+ErrorOr<std::string> TreeFolder(std::string_view device, LinkLayer link_layer) {
   const auto base = SafeFolder(Base());
   if (!base) return Fail(base.error());
-  return *base + "/" + NetworkName() + (link_layer == LinkLayer::kRoce ? "-roce" : "-ib");
+  return *base + "/" + NetworkName() + "-" + std::string(device) +
+         (link_layer == LinkLayer::kRoce ? "-ethernet" : "-ib");
 }
 
 }  // namespace verbena::ibverbs

@@ -131,15 +131,17 @@ TEST_F(DeviceTreeWriterTest, AFolderOfAnotherUserIsRefused) {
   EXPECT_FALSE(SafeFolder(folder).has_value());
 }
 
-TEST_F(DeviceTreeWriterTest, TheFolderIsPerNetworkAndLinkLayer) {
+TEST_F(DeviceTreeWriterTest, TheFolderIsPerNetworkDeviceAndLinkLayer) {
   setenv("XDG_RUNTIME_DIR", base_.c_str(), 1);
-  const auto roce = TreeFolder(LinkLayer::kRoce);
-  const auto ib = TreeFolder(LinkLayer::kInfiniband);
-  ASSERT_TRUE(roce.has_value() && ib.has_value());
+  const auto roce = TreeFolder("verbena0", LinkLayer::kRoce);
+  const auto ib = TreeFolder("verbena0", LinkLayer::kInfiniband);
+  const auto iwarp = TreeFolder("verbena_iw0", LinkLayer::kRoce);
+  ASSERT_TRUE(roce.has_value() && ib.has_value() && iwarp.has_value());
   EXPECT_TRUE(roce->starts_with(fs::canonical(base_).string() + "/verbena/net-")) << *roce;
   EXPECT_NE(*roce, *ib);
+  EXPECT_NE(*roce, *iwarp);
   setenv("XDG_RUNTIME_DIR", "/no/such/folder", 1);
-  const auto elsewhere = TreeFolder(LinkLayer::kRoce);
+  const auto elsewhere = TreeFolder("verbena0", LinkLayer::kRoce);
   unsetenv("XDG_RUNTIME_DIR");
   ASSERT_TRUE(elsewhere.has_value()) << elsewhere.error().text;
   EXPECT_TRUE(elsewhere->starts_with("/tmp/verbena-")) << *elsewhere;

@@ -31,7 +31,7 @@ ErrorOr<void> Bind(Id& id, const CmAddress& address) {
   const auto device = SharedDevice::Get();
   if (!device) return Fail(device.error());
   auto made =
-      CmId::Create((*device)->handle(), Cast(id.channel).handle, SpaceOf(id), ToUser(id.key));
+      CmId::Create((*device)->handle(), *Cast(id.channel).handle, SpaceOf(id), ToUser(id.key));
   if (!made) return Fail(made.error());
   if (auto bound = made->Bind(address, id.options.bind); !bound) return bound;
   // An id that is bound to a wildcard address has no device yet.

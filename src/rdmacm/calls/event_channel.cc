@@ -35,13 +35,11 @@ int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) try {
     return Failed("rdma_get_cm_event",
                   {verbena::ErrorCode::kForked, "the channel belongs to the parent process"});
   }
-  // A program may destroy the channel while this thread waits (rping does). The thread then waits
-  // on, as it would in the kernel, which keeps the file of a blocked read.
-  const verbena::CmChannel kept = Cast(channel).handle;
+  const std::shared_ptr<verbena::CmChannel> handle = Cast(channel).handle;
   while (true) {
     // If there is no event, Wait leaves the reason in errno; 0 if the event was dropped meanwhile.
     errno = 0;
-    const auto taken = kept.Wait();
+    const auto taken = handle->Wait();
     if (!taken && errno != 0) return -1;
     auto translated = taken ? Translate(*taken) : nullptr;
     if (translated == nullptr) continue;

@@ -23,17 +23,17 @@ bool IsPortSpace(rdma_port_space space) {
 // Moves the events that the library itself has posted to the new channel.
 ErrorOr<void> MovePosted(Id& id, const EventChannel& from, const EventChannel& to) {
   const MutexLock lock(id.mutex);
-  from.handle.Withdraw(ToUser(id.key));
-  to.handle.Withdraw(ToUser(id.key));
+  from.handle->Withdraw(ToUser(id.key));
+  to.handle->Withdraw(ToUser(id.key));
   for (size_t i = 0; i < id.posted.size(); ++i) {
-    if (auto ok = to.handle.Post(ToUser(id.key), 0); !ok) return ok;
+    if (auto ok = to.handle->Post(ToUser(id.key), 0); !ok) return ok;
   }
   return {};
 }
 
 ErrorOr<void> Migrate(Id& id, EventChannel& to) {
   if (id.handle) {
-    if (auto ok = id.handle.Migrate(to.handle); !ok) return ok;
+    if (auto ok = id.handle.Migrate(*to.handle); !ok) return ok;
   }
   if (auto ok = MovePosted(id, Cast(id.channel), to); !ok) return ok;
   if (id.is_synchronous()) AcknowledgeKept(id);

@@ -10,8 +10,8 @@ ErrorOr<std::unique_ptr<EventChannel>> EventChannel::Create() {
   auto channel = std::make_unique<EventChannel>();
   auto made = CmChannel::Create();
   if (!made) return Fail(made.error());
-  channel->handle = std::move(*made);
-  channel->fd = channel->handle.fd();
+  channel->handle = std::make_shared<CmChannel>(std::move(*made));
+  channel->fd = channel->handle->fd();
   return channel;
 }
 

@@ -16,7 +16,9 @@ namespace verbena::rdmacm {
 struct EventChannel : rdma_event_channel {
   [[nodiscard]] static ErrorOr<std::unique_ptr<EventChannel>> Create();
 
-  CmChannel handle;
+  // Shared with the threads that wait: the program may destroy the channel meanwhile (rping does).
+  // Such a thread waits on, as it would in the kernel, which keeps the file of a blocked read.
+  std::shared_ptr<CmChannel> handle;
   pid_t process = getpid();
 
   // A forked child gets no events: they belong to its parent.

@@ -52,7 +52,7 @@ ErrorOr<void> PostEvent(Id& id, PostedEvent event) {
   const MutexLock lock(id.mutex);
   id.posted.push_back(std::move(event));
   Rollback pushed([&]() VERBENA_UNDER_CALLERS_LOCK { id.posted.pop_back(); });
-  auto posted = Cast(id.channel).handle.Post(ToUser(id.key), 0);
+  auto posted = Cast(id.channel).handle->Post(ToUser(id.key), 0);
   if (posted) pushed.Keep();
   return posted;
 }
@@ -60,7 +60,7 @@ ErrorOr<void> PostEvent(Id& id, PostedEvent event) {
 void Withdraw(Id& id) {
   TheIdTable().Remove(id.key);
   id.handle = {};
-  Cast(id.channel).handle.Withdraw(ToUser(id.key));
+  Cast(id.channel).handle->Withdraw(ToUser(id.key));
 }
 
 namespace {

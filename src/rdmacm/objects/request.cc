@@ -32,7 +32,7 @@ ErrorOr<void> TakeRequest(Id& listener, const CmEvent& request, ReportedEvent& e
   if (!made) return Fail(made.error());
   Id& id = **made;
   if (const auto ok = AttachDevice(id); !ok) return ok;
-  auto taken = CmId::Take(id.device->handle(), Cast(id.channel).handle, request, ToUser(id.key));
+  auto taken = CmId::Take(id.device->handle(), *Cast(id.channel).handle, request, ToUser(id.key));
   if (!taken) return Fail(taken.error());
   id.handle = std::move(*taken);
   id.state = IdState::kConnect;
