@@ -180,10 +180,11 @@ def wait_registered(process: Process) -> None:
 
 def a_full_disk_is_reported_and_waited_for(world: World) -> None:
     """Another file fills the disk after the memory is registered. The server is stopped meanwhile,
-    so that its swap file has not grown yet."""
+    so that its swap file has not grown yet. The memory is large: this test looks every millisecond,
+    and the server needs a hundred of them to swap it out."""
     disk = world.bench.folder / "disk"
-    command = world.run("ib_write_bw", "-F", "-s", str(8 << 20), "-n", "20", swap=str(disk))
-    with small_disk(disk, 48 << 20), Pair(world.bench, *command) as pair:
+    command = world.run("ib_write_bw", "-F", "-s", str(32 << 20), "-n", "5", swap=str(disk))
+    with small_disk(disk, 160 << 20), Pair(world.bench, *command) as pair:
         pair.connect()
         wait_registered(pair.server)
         os.kill(pair.server.pid, signal.SIGSTOP)
