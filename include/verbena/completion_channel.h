@@ -21,7 +21,7 @@ class CompletionChannel : public Handle<verbs::ChannelObject> {
   [[nodiscard]] static ErrorOr<CompletionChannel> Create(const Context& context);
   CompletionChannel() = default;
 
-  // REFUSES while a completion queue uses the channel.
+  // REFUSES while a completion queue uses the channel, or a thread waits on it.
   [[nodiscard]] ErrorOr<void> Destroy();
 
   // Readable while there are events. The program may set O_NONBLOCK.

@@ -356,6 +356,7 @@ void Adapter::RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted) {
 }
 
 Cq* Adapter::Wait(CompletionChannel& channel) {
+  const CompletionChannel::Waiter waiter(channel);
   Cq* const cq = impl_->waits.Wait(channel);
   if (cq != nullptr && channel.serves_itself()) backoff.OnEvent();
   return cq;

@@ -31,6 +31,9 @@ ErrorOr<void> Adapter::Destroy(CompletionChannel* channel) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(impl_->engine);
   if (channel->users > 0) return Fail(InUse("the completion channel"));
+  if (channel->has_waiters()) {
+    return Fail(Error{ErrorCode::kInUse, "a thread waits for an event of the completion channel"});
+  }
   impl_->channels.Remove(channel);
   return {};
 }

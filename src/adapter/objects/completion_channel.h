@@ -131,6 +131,21 @@ class CompletionChannel : public ExpectedEvent {
     return last == nullptr || last == last_;
   }
 
+  // A thread that waits for an event of the channel, which must not be destroyed meanwhile.
+  class Waiter {
+   public:
+    explicit Waiter(CompletionChannel& channel) : channel_(channel) {
+      channel_.waiters_.fetch_add(1);
+    }
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+    ~Waiter() { channel_.waiters_.fetch_sub(1); }
+
+   private:
+    CompletionChannel& channel_;
+  };
+  [[nodiscard]] bool has_waiters() const { return waiters_.load() > 0; }
+
   uint32_t users = 0;  // completion queues; under the engine's lock
 
  private:
@@ -151,6 +166,7 @@ class CompletionChannel : public ExpectedEvent {
 
   const EventFile file_;
   std::atomic<bool> serves_itself_ = false;
+  std::atomic<uint32_t> waiters_ = 0;
   mutable Mutex mutex_;
   Cq* first_ VERBENA_GUARDED_BY(mutex_) = nullptr;
   Cq* last_ VERBENA_GUARDED_BY(mutex_) = nullptr;  // meaningless while empty

@@ -179,6 +179,21 @@ TEST_F(ChannelTest, AThreadThatWaitsForAnEventMayBeCancelled) {
   ibv_ack_cq_events(cq, 1);
 }
 
+TEST_F(ChannelTest, AChannelIsNotDestroyedWhileAThreadWaitsOnIt) {
+  ibv_comp_channel* const channel = ibv_create_comp_channel(b.context);
+  ASSERT_NE(channel, nullptr);
+  std::thread waits([&] {
+    ibv_cq* cq = nullptr;
+    void* cq_context = nullptr;
+    ibv_get_cq_event(channel, &cq, &cq_context);
+    ADD_FAILURE() << "there was no event";
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(ibv_destroy_comp_channel(channel), EBUSY);
+  Cancel(waits);
+  EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
+}
+
 TEST_F(ChannelTest, AThreadThatWaitsForAnAsynchronousEventMayBeCancelled) {
   std::thread waits([&] {
     ibv_async_event event{};
