@@ -3,8 +3,12 @@
 
 A suite is a test preset of CMakePresets.json whose build directory is built. Fails if a test fails,
 if a suite cannot run, or if no test ran at all.
+
+A few failed tests are run once more, one at a time. A test that passes then is unreliable: it does
+not fail the run, but is listed with the output of its failure. --strict has no second run.
 """
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -18,7 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 SUITES = ["release", "asan-ubsan", "tsan"]
 
-PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+PASSED, FAILED, SKIPPED, UNRELIABLE = "passed", "failed", "skipped", "unreliable"
+
+# More failures than these at once are no accident, and are not repeated.
+REPEATED_MAX = 5
 
 # The message of ctest for a test that is skipped or disabled. Any other test that did not run
 # (because its program is missing, for example) has failed.
@@ -97,15 +104,16 @@ def read_suite(suite: str, build: Path, root: ElementTree.Element) -> list[Resul
     return results
 
 
-def run_suite(suite: str) -> list[Result]:
-    build = ROOT / "build" / ("" if suite == "release" else suite)
-    if not (build / "CTestTestfile.cmake").exists():  # ctest succeeds when it finds no tests
-        return [Result(f"{suite}: build", FAILED, f"not built; try: make build-{suite}")]
-    report = REPORTS / f"{suite}.xml"
+def build_of(suite: str) -> Path:
+    return ROOT / "build" / ("" if suite == "release" else suite)
+
+
+def run_ctest(suite: str, report: Path, *arguments: str) -> list[Result]:
+    build = build_of(suite)
     report.unlink(missing_ok=True)
     shutil.rmtree(build / "gtest", ignore_errors=True)
     ctest = subprocess.run(
-        [*fixed_addresses(), "ctest", "--preset", suite, "--output-junit", str(report)],
+        [*fixed_addresses(), "ctest", "--preset", suite, "--output-junit", str(report), *arguments],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         check=False)
     results = []
@@ -116,6 +124,26 @@ def run_suite(suite: str) -> list[Result]:
     return results
 
 
+def with_second_run(results: list[Result], second: list[Result]) -> list[Result]:
+    """The results of a suite, in which a failed test that passed the second time is unreliable."""
+    passed = {r.name for r in second if r.outcome == PASSED}
+    failed = {r.name for r in results if r.outcome == FAILED}
+    marked = [r._replace(outcome=UNRELIABLE) if r.name in failed & passed else r for r in results]
+    # Under ASan one program has many tests, and the second run may fail in another one of them.
+    return marked + [r for r in second if r.outcome == FAILED and r.name not in failed]
+
+
+def run_suite(suite: str, strict: bool) -> list[Result]:
+    if not (build_of(suite) / "CTestTestfile.cmake").exists():  # ctest succeeds without tests
+        return [Result(f"{suite}: build", FAILED, f"not built; try: make build-{suite}")]
+    results = run_ctest(suite, REPORTS / f"{suite}.xml")
+    failures = sum(r.outcome == FAILED for r in results)
+    if strict or not 0 < failures <= REPEATED_MAX:
+        return results
+    second = run_ctest(suite, REPORTS / f"{suite}-again.xml", "--rerun-failed", "--parallel", "1")
+    return with_second_run(results, second)
+
+
 def without_passed(output: str) -> str:
     """The output of a test program without the lines of the cases that passed."""
     return "\n".join(line for line in output.splitlines() if not PASSED_CASE.match(line))
@@ -124,31 +152,47 @@ def without_passed(output: str) -> str:
 def tally(results: list[Result]) -> str:
     count = {outcome: sum(r.outcome == outcome for r in results)
              for outcome in (PASSED, FAILED, SKIPPED)}
+    count[PASSED] += sum(r.outcome == UNRELIABLE for r in results)
     return ", ".join(f"{number} {outcome}" for outcome, number in count.items())
 
 
-def main(suites: list[str]) -> int:
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    results = []
-    for suite in suites or SUITES:
-        print(f"{suite:<12}", end="", flush=True)
-        start = time.monotonic()
-        mine = run_suite(suite)
-        print(f"{tally(mine)}  ({time.monotonic() - start:.1f} s)", flush=True)
-        failures = [r for r in mine if r.outcome == FAILED]
-        for failure in failures:
-            print(f"failed  {failure.name}", flush=True)
-        for failure in failures:
-            print(f"\n--- {failure.name}\n{without_passed(failure.text)}\n", flush=True)
-        results += mine
+def print_failures(results: list[Result]) -> None:
+    failures = [r for r in results if r.outcome in (FAILED, UNRELIABLE)]
+    for failure in failures:
+        print(f"{failure.outcome:<8}{failure.name}", flush=True)
+    for failure in failures:
+        print(f"\n--- {failure.name}\n{without_passed(failure.text)}\n", flush=True)
+
+
+def print_summary(results: list[Result]) -> None:
     for skipped in (r for r in results if r.outcome == SKIPPED):
         print(f"skipped {skipped.name}: {skipped.text}")
+    for unreliable in (r for r in results if r.outcome == UNRELIABLE):
+        print(f"unreliable {unreliable.name}: failed, and passed when it was run alone")
     for failure in (r for r in results if r.outcome == FAILED):
         print(f"failed  {failure.name}")
     print(f"tests: {tally(results)}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", default=SUITES, help="default: all")
+    parser.add_argument("--strict", action="store_true", help="failed tests are not run again")
+    options = parser.parse_args()
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    results = []
+    for suite in options.suites:
+        print(f"{suite:<12}", end="", flush=True)
+        start = time.monotonic()
+        mine = run_suite(suite, options.strict)
+        print(f"{tally(mine)}  ({time.monotonic() - start:.1f} s)", flush=True)
+        print_failures(mine)
+        results += mine
+    print_summary(results)
     ran = any(r.outcome != SKIPPED for r in results)
     return 0 if ran and not any(r.outcome == FAILED for r in results) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
