@@ -114,7 +114,7 @@ class Visitor {
       const auto count = end_.cq.Poll({&completion, 1});
       if (!count) return false;
       if (*count == 0) continue;
-      if (!completion.ok()) std::printf("an access failed\n");
+      if (!completion.ok()) std::printf("an access failed: %s\n", NameOf(completion.status));
       return completion.ok();
     }
   }
