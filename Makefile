@@ -43,6 +43,7 @@ bench: build-release ## measure costs and compare them with their budgets; write
 	@python3 bench/fault_cost.py
 	@python3 bench/ucx.py
 	@python3 bench/cm.py
+	@python3 bench/iwarp.py
 	@python3 bench/registration_cache.py
 	@python3 bench/guests.py
 

@@ -15,6 +15,7 @@ import sys
 import compare_peers
 import fault_cost
 import guests
+import iwarp
 import record
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -101,6 +102,12 @@ def connections(found: dict) -> list[str]:
     return table(["what", "Verbena", "TCP", "ratio"], rows)
 
 
+def iwarp_and_tcp(found: dict) -> list[str]:
+    rows = [[name, value, None, None] for name, value in found.items()]
+    rows += [list(ratio) for ratio in iwarp.ratios(found)]
+    return table(["what", "measured", "aim", "met"], rows)
+
+
 def guest_costs(found: dict) -> list[str]:
     figures = {name: guests.Figure(*one) for name, one in found.items()}
     rows = [[name, one.value, one.unit, None, None] for name, one in figures.items()]
@@ -114,6 +121,7 @@ SECTIONS = {"memory": ("Memory core, reliable connection and wire", memory),
             "faults": ("Faults", faults),
             "ucx": ("UCX: latency in us, bandwidth in MB/s", ucx),
             "cm": ("Connections and rsockets: us, 1/s, Gb/s", connections),
+            "iwarp": ("iWARP and TCP", iwarp_and_tcp),
             "guests": ("Guests", guest_costs)}
 
 

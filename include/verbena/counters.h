@@ -123,6 +123,7 @@ struct CmUseCounters {
   uint64_t refused_full = 0;  // the backlog or a table was full
   uint64_t refused_stale = 0;
   uint64_t handshake_timeouts = 0;  // peers of iWARP that did not send their request in time
+  uint64_t accepts_postponed = 0;   // iWARP: there was no file descriptor for a connection
   uint64_t retransmissions = 0;
   uint64_t malformed = 0;
   uint64_t mads_received = 0;

@@ -17,7 +17,7 @@ class Device {
  public:
   Device(std::string name, const Options& limits) : name_(std::move(name)), limits_(limits) {}
 
-  [[nodiscard]] const std::string& name() const { return name_; }  // "verbena0"
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Options& limits() const { return limits_; }
   [[nodiscard]] ErrorOr<std::vector<GidEntry>> Gids() const { return Context::Gids(); }
   [[nodiscard]] ErrorOr<Context> Open() const { return Context::Open(limits_); }
@@ -27,7 +27,8 @@ class Device {
   Options limits_;
 };
 
-// All devices. Open opens them with `limits`.
+// All devices, of this machine: verbena0 speaks RoCE, verbena_iw0 iWARP. The first is that of
+// limits.transport. Open opens them with `limits`, but for the transport.
 [[nodiscard]] std::vector<Device> ListDevices(const Options& limits = {});
 
 }  // namespace verbena

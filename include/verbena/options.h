@@ -102,10 +102,11 @@ struct Options {
   std::string swap = "/tmp";
   // Called with warnings that cannot wait for TakeWarnings. Some because the program may hang: the
   // swap file is full, failing or working again; all pager threads wait for pages. Others because
-  // they are of no use late: the trace ended early; packets are lost or dropped. Runs on a thread
-  // of the device, or of the program while it makes the adapter's progress; must neither call the
-  // device nor touch managed memory. Without it, TakeWarnings returns these warnings, too. A plain
-  // function pointer, because contexts that name the same one share an adapter.
+  // they are of no use late: the trace ended early; packets are lost or dropped; there is no file
+  // descriptor for a connection of iWARP. Runs on a thread of the device, or of the program while
+  // it makes the adapter's progress; must neither call the device nor touch managed memory. Without
+  // it, TakeWarnings returns these warnings, too. A plain function pointer, because contexts that
+  // name the same one share an adapter.
   void (*on_urgent_warning)(const std::string& warning) = nullptr;
   // How long a key is certain to be refused after it was given up.
   std::chrono::nanoseconds key_quarantine = std::chrono::seconds(60);

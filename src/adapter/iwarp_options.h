@@ -26,6 +26,8 @@ struct IwarpOptions {
   // How long a peer may take for its request, and for the answer to one.
   Duration request_timeout = Seconds(5);
   Duration reply_timeout = Seconds(20);
+  // How long a listener pauses when the process has no file descriptor for a connection.
+  Duration accept_retry = Milliseconds(100);
   // How long a stream that this side has closed waits for the peer to close it, too.
   Duration close_timeout = Seconds(5);
 };

@@ -112,7 +112,8 @@ struct AdapterOptions {
   // Called with warnings that cannot wait for TakeWarnings. On the thread of an arena: its swap
   // file is full, failing or working again; the thread that would call TakeWarnings may be waiting
   // for that arena. On a pager thread: pager_threads_max is reached. On the thread that runs the
-  // engine: the trace has ended early; packets are lost or dropped. Must not wait for the adapter.
+  // engine: the trace has ended early; packets are lost or dropped; there is no file descriptor for
+  // a connection of iWARP. Must not wait for the adapter.
   std::function<void(const std::string& warning)> on_urgent_warning = {};
 
   // Whether the kernel reports which pages the program gives up. Off, because it affects the

@@ -53,9 +53,15 @@ ErrorOr<Found> LookAt(const Device& device) {
   return Found{device, *gids, context->TakeWarnings()};
 }
 
+const char* TransportText(const Device& device) {
+  return device.limits().transport == TransportType::kIwarp ? "iWARP" : "RoCE";
+}
+
 nlohmann::json ToJson(const Found& found) {
-  nlohmann::json json = {
-      {"name", found.device.name()}, {"gids", nlohmann::json::array()}, {"notes", found.warnings}};
+  nlohmann::json json = {{"name", found.device.name()},
+                         {"transport", TransportText(found.device)},
+                         {"gids", nlohmann::json::array()},
+                         {"notes", found.warnings}};
   for (const GidEntry& entry : found.gids) {
     json["gids"].push_back({{"gid", ToString(entry.gid)},
                             {"interface", entry.interface_name},
@@ -70,7 +76,8 @@ nlohmann::json ToJson(const Found& found) {
 
 void Print(const Found& found) {
   const bool is_up = std::ranges::any_of(found.gids, &GidEntry::up);
-  std::printf("%s: port 1, %s\n", found.device.name().c_str(), is_up ? "active" : "down");
+  std::printf("%s: port 1, %s, %s\n", found.device.name().c_str(), is_up ? "active" : "down",
+              TransportText(found.device));
   if (!is_up) {
     std::printf(
         "  no network interface is up, so nothing can be reached, not even this machine itself;\n"

@@ -50,6 +50,7 @@ TEST_F(RunCommandTest, PassesItsOptionsInTheEnvironment) {
   };
   environment("--link-layer ib", "VERBENA_LINK_LAYER=ib");
   environment("--transport iwarp", "VERBENA_TRANSPORT=iwarp");
+  environment("--transport roce,iwarp", "VERBENA_TRANSPORT=roce,iwarp");
   environment("--trace x.pcapng", "VERBENA_TRACE=/.*/x.pcapng");
   environment("--log debug", "VERBENA_LOG=debug");
   environment("--stats", "VERBENA_STATS=1");
@@ -129,6 +130,7 @@ TEST_F(RunCommandTest, AnErrorNamesTheProgramThatIsMissing) {
 TEST(RunCommandOptionsTest, RefusesValuesThatTheLibraryDoesNotKnow) {
   EXPECT_FALSE(RunRun("run --link-layer token-ring -- true").parsed);
   EXPECT_FALSE(RunRun("run --transport carrier-pigeon -- true").parsed);
+  EXPECT_FALSE(RunRun("run --transport iwarp,iwarp -- true").parsed);
   EXPECT_FALSE(RunRun("run --transport iwarp --link-layer ib -- true").parsed);
   EXPECT_FALSE(RunRun("run --log loud -- true").parsed);
   EXPECT_FALSE(RunRun("run --device-files some -- true").parsed);

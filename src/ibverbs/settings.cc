@@ -79,23 +79,26 @@ uint64_t CacheBytesOf(std::string_view value, bool has_budget) {
 
 }  // namespace
 
-TransportType TransportFromEnvironment() {
+std::vector<TransportType> TransportsFromEnvironment() {
+  using enum TransportType;
   const std::string_view value = Variable("VERBENA_TRANSPORT");
-  if (value == "iwarp") return TransportType::kIwarp;
+  if (value == "iwarp") return {kIwarp};
+  if (value == "roce,iwarp") return {kRoce, kIwarp};
+  if (value == "iwarp,roce") return {kIwarp, kRoce};
   if (!value.empty() && value != "roce") {
-    LogOnce("VERBENA_TRANSPORT must be roce or iwarp, not '" + std::string(value) + "'");
+    LogOnce("VERBENA_TRANSPORT must be roce, iwarp or both with a comma, not '" +
+            std::string(value) + "'");
   }
-  return TransportType::kRoce;
+  return {kRoce};
 }
 
-Settings Settings::FromEnvironment() {
+Settings Settings::FromEnvironment(TransportType transport) {
   WarnOfVariables();  // also to a program that opens no device
   const std::string_view guest = Variable("VERBENA_GUEST");
   const uint64_t budget = BudgetUnless(!guest.empty());
   const bool has_budget = budget > 0 || !guest.empty();
   const uint64_t cache_bytes = CacheBytesOf(Variable("VERBENA_CACHE"), has_budget);
   const bool pin = PinUnless(has_budget);
-  const TransportType transport = TransportFromEnvironment();
   // An RNIC has no LID.
   const LinkLayer link_layer = transport == TransportType::kIwarp
                                    ? LinkLayer::kRoce

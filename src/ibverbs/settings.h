@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "verbena/options.h"
 
@@ -17,7 +18,7 @@ enum class LinkLayer : uint8_t {
 // value type.
 struct Settings {
   LinkLayer link_layer = LinkLayer::kRoce;         // VERBENA_LINK_LAYER=roce|ib
-  TransportType transport = TransportType::kRoce;  // VERBENA_TRANSPORT=roce|iwarp
+  TransportType transport = TransportType::kRoce;  // of the device
   std::string trace = {};                          // VERBENA_TRACE=FILE.pcapng; %p is the process
   bool strict = false;                             // VERBENA_STRICT=1: see Options::strict
   bool pin = false;                                // VERBENA_PIN=1: see Options::pin
@@ -34,11 +35,13 @@ struct Settings {
   uint64_t guest_max = 0;
   uint32_t guest_weight = 0;
   std::string broker = {};
-  [[nodiscard]] static Settings FromEnvironment();
+  // Of the device with this transport.
+  [[nodiscard]] static Settings FromEnvironment(TransportType transport);
   [[nodiscard]] Options ToOptions() const;
 };
 
-// Settings::transport, for what does not depend on a context.
-[[nodiscard]] TransportType TransportFromEnvironment();
+// VERBENA_TRANSPORT=roce|iwarp|roce,iwarp|iwarp,roce: the transports of the devices, in their
+// order.
+[[nodiscard]] std::vector<TransportType> TransportsFromEnvironment();
 
 }  // namespace verbena::ibverbs

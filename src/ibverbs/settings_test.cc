@@ -4,11 +4,14 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 namespace verbena::ibverbs {
 namespace {
+
+Settings FromEnvironment() { return Settings::FromEnvironment(TransportType::kRoce); }
 
 class SettingsTest : public ::testing::Test {
  protected:
@@ -24,7 +27,7 @@ class SettingsTest : public ::testing::Test {
 };
 
 TEST_F(SettingsTest, WithoutVariablesTheDefaultsApply) {
-  const Settings settings = Settings::FromEnvironment();
+  const Settings settings = FromEnvironment();
   EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
   EXPECT_EQ(settings.trace, "");
   EXPECT_FALSE(settings.strict);
@@ -43,7 +46,7 @@ TEST_F(SettingsTest, SettingsComeFromTheEnvironment) {
   setenv("VERBENA_PIN", "1", 1);
   setenv("VERBENA_PAGE_EVENTS", "1", 1);
   setenv("VERBENA_WINDOWS_ONLY", "1", 1);
-  const Settings settings = Settings::FromEnvironment();
+  const Settings settings = FromEnvironment();
   EXPECT_EQ(settings.link_layer, LinkLayer::kInfiniband);
   EXPECT_EQ(settings.trace, "/tmp/x.pcapng");
   EXPECT_TRUE(settings.ToOptions().strict);
@@ -54,35 +57,43 @@ TEST_F(SettingsTest, SettingsComeFromTheEnvironment) {
 }
 
 TEST_F(SettingsTest, AnIwarpDeviceHasNoLid) {
-  setenv("VERBENA_TRANSPORT", "iwarp", 1);
   setenv("VERBENA_LINK_LAYER", "ib", 1);
-  const Settings settings = Settings::FromEnvironment();
+  const Settings settings = Settings::FromEnvironment(TransportType::kIwarp);
   EXPECT_EQ(settings.ToOptions().transport, TransportType::kIwarp);
   EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
 }
 
-TEST_F(SettingsTest, AnUnknownTransportIsRoce) {
-  setenv("VERBENA_TRANSPORT", "carrier-pigeon", 1);
-  EXPECT_EQ(Settings::FromEnvironment().ToOptions().transport, TransportType::kRoce);
+TEST_F(SettingsTest, TransportsAreTheDevicesInTheirOrder) {
+  using enum TransportType;
+  const auto transports = [](const char* value) {
+    setenv("VERBENA_TRANSPORT", value, 1);
+    return TransportsFromEnvironment();
+  };
+  EXPECT_EQ(TransportsFromEnvironment(), std::vector{kRoce});
+  EXPECT_EQ(transports("roce"), std::vector{kRoce});
+  EXPECT_EQ(transports("iwarp"), std::vector{kIwarp});
+  EXPECT_EQ(transports("roce,iwarp"), (std::vector{kRoce, kIwarp}));
+  EXPECT_EQ(transports("iwarp,roce"), (std::vector{kIwarp, kRoce}));
+  EXPECT_EQ(transports("carrier-pigeon"), std::vector{kRoce});
 }
 
 TEST_F(SettingsTest, ThePercentPOfATraceIsTheProcess) {
   setenv("VERBENA_TRACE", "/tmp/x.%p.pcapng", 1);
-  EXPECT_EQ(Settings::FromEnvironment().trace, "/tmp/x." + std::to_string(getpid()) + ".pcapng");
+  EXPECT_EQ(FromEnvironment().trace, "/tmp/x." + std::to_string(getpid()) + ".pcapng");
 }
 
 TEST_F(SettingsTest, ABudgetIsASize) {
   setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
   setenv("VERBENA_SWAP", "/var/tmp", 1);
   setenv("VERBENA_MEMORY_BUDGET_STRICT", "1", 1);
-  const Options options = Settings::FromEnvironment().ToOptions();
+  const Options options = FromEnvironment().ToOptions();
   EXPECT_EQ(options.memory_budget, 64U << 20);
   EXPECT_EQ(options.swap, "/var/tmp");
   EXPECT_TRUE(options.memory_budget_strict);
   for (const char* const wrong : {"lots", "1000", "-1M"}) {
     setenv("VERBENA_MEMORY_BUDGET", wrong, 1);
     ::testing::internal::CaptureStderr();
-    EXPECT_EQ(Settings::FromEnvironment().memory_budget, 0U);
+    EXPECT_EQ(FromEnvironment().memory_budget, 0U);
     EXPECT_NE(::testing::internal::GetCapturedStderr().find(wrong), std::string::npos);
   }
 }
@@ -91,27 +102,27 @@ TEST_F(SettingsTest, ABudgetTurnsPinningOff) {
   setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
   setenv("VERBENA_PIN", "1", 1);
   ::testing::internal::CaptureStderr();
-  EXPECT_FALSE(Settings::FromEnvironment().pin);
+  EXPECT_FALSE(FromEnvironment().pin);
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("VERBENA_PIN is ignored"),
             std::string::npos);
 }
 
 TEST_F(SettingsTest, ACacheHasASize) {
-  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, 0U);
+  EXPECT_EQ(FromEnvironment().cache_bytes, 0U);
   setenv("VERBENA_CACHE", "1", 1);
-  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, uint64_t{4} << 30);
-  EXPECT_FALSE(Settings::FromEnvironment().page_events);
+  EXPECT_EQ(FromEnvironment().cache_bytes, uint64_t{4} << 30);
+  EXPECT_FALSE(FromEnvironment().page_events);
   setenv("VERBENA_PIN", "1", 1);
-  EXPECT_TRUE(Settings::FromEnvironment().page_events) << "pins memory again that is mapped again";
+  EXPECT_TRUE(FromEnvironment().page_events) << "pins memory again that is mapped again";
   setenv("VERBENA_CACHE", "64M", 1);
-  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, 64U << 20);
+  EXPECT_EQ(FromEnvironment().cache_bytes, 64U << 20);
   unsetenv("VERBENA_PIN");
   ::testing::internal::CaptureStderr();
   setenv("VERBENA_CACHE", "much", 1);
-  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, 0U);
+  EXPECT_EQ(FromEnvironment().cache_bytes, 0U);
   setenv("VERBENA_CACHE", "64M", 1);
   setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
-  EXPECT_EQ(Settings::FromEnvironment().cache_bytes, 0U);
+  EXPECT_EQ(FromEnvironment().cache_bytes, 0U);
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("not 'much'"), std::string::npos);
   EXPECT_NE(said.find("VERBENA_CACHE is ignored"), std::string::npos);
@@ -123,7 +134,7 @@ TEST_F(SettingsTest, AnUnknownValueIsReportedAndIgnored) {
   setenv("VERBENA_LOG", "loud", 1);
   setenv("VERBENA_STAT", "1", 1);
   ::testing::internal::CaptureStderr();
-  const Settings settings = Settings::FromEnvironment();
+  const Settings settings = FromEnvironment();
   EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
   EXPECT_FALSE(settings.strict);
   const std::string said = ::testing::internal::GetCapturedStderr();

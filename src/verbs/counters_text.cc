@@ -63,6 +63,7 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("connection requests refused: backlog or table full", of.cm.refused_full);
   visit("connection requests refused: stale connection", of.cm.refused_stale);
   visit("peers of iWARP that sent no request in time", of.cm.handshake_timeouts);
+  visit("connections of iWARP postponed: no file descriptor", of.cm.accepts_postponed);
   visit("retransmissions of the connection manager", of.cm.retransmissions);
   visit("malformed management datagrams", of.cm.malformed);
   visit("management datagrams received", of.cm.mads_received);

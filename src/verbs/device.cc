@@ -3,8 +3,13 @@
 namespace verbena {
 
 std::vector<Device> ListDevices(const Options& limits) {
+  const auto make = [&](TransportType transport) {
+    Options of_device = limits;
+    of_device.transport = transport;
+    return Device(transport == TransportType::kIwarp ? "verbena_iw0" : "verbena0", of_device);
+  };
   const bool is_iwarp = limits.transport == TransportType::kIwarp;
-  return {Device(is_iwarp ? "verbena_iw0" : "verbena0", limits)};
+  return {make(limits.transport), make(is_iwarp ? TransportType::kRoce : TransportType::kIwarp)};
 }
 
 }  // namespace verbena

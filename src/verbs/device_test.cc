@@ -7,13 +7,15 @@
 namespace verbena {
 namespace {
 
-TEST(DeviceTest, ListsOneDeviceWithTheLimitsOfItsOptions) {
+TEST(DeviceTest, ListsADevicePerTransportWithTheLimitsOfItsOptions) {
   Options limits = VerbsTestOptions();
   limits.qps_max = 1;
   const std::vector<Device> devices = ListDevices(limits);
-  ASSERT_EQ(devices.size(), 1U);
+  ASSERT_EQ(devices.size(), 2U);
   EXPECT_EQ(devices[0].name(), "verbena0");
+  EXPECT_EQ(devices[1].name(), "verbena_iw0");
   EXPECT_EQ(devices[0].limits().qps_max, 1U);
+  EXPECT_EQ(devices[1].limits().qps_max, 1U);
   EXPECT_FALSE(Good(devices[0].Gids()).empty());
 
   const Context context = Good(devices[0].Open());
@@ -26,13 +28,26 @@ TEST(DeviceTest, ListsOneDeviceWithTheLimitsOfItsOptions) {
   EXPECT_NE(second.error().text.find("qps_max"), std::string::npos) << second.error().text;
 }
 
-TEST(DeviceTest, OneThatSpeaksIwarpHasAnotherName) {
+TEST(DeviceTest, TheFirstSpeaksTheTransportOfTheOptions) {
   Options limits = VerbsTestOptions();
   limits.transport = TransportType::kIwarp;
   const std::vector<Device> devices = ListDevices(limits);
-  ASSERT_EQ(devices.size(), 1U);
+  ASSERT_EQ(devices.size(), 2U);
   EXPECT_EQ(devices[0].name(), "verbena_iw0");
-  EXPECT_EQ(Good(devices[0].Open()).options().transport, TransportType::kIwarp);
+  EXPECT_EQ(devices[1].name(), "verbena0");
+}
+
+TEST(DeviceTest, BothCanBeOpenInOneProcess) {
+  const std::vector<Device> devices = ListDevices(VerbsTestOptions());
+  const Context roce = Good(devices[0].Open());
+  const Context iwarp = Good(devices[1].Open());
+  EXPECT_EQ(roce.options().transport, TransportType::kRoce);
+  EXPECT_EQ(iwarp.options().transport, TransportType::kIwarp);
+  for (const Context* const context : {&roce, &iwarp}) {
+    const ProtectionDomain domain = Good(ProtectionDomain::Allocate(*context));
+    const CompletionQueue cq = Good(CompletionQueue::Create(*context, 16));
+    const QueuePair qp = Good(QueuePair::Create(domain, {.send_cq = &cq, .receive_cq = &cq}));
+  }
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <poll.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -157,6 +159,24 @@ TEST_F(IwarpTest, ManyMessagesAreMoreThanTheBuffersHold) {
   const QpCounters counters = Good(client.qp.Query()).counters;
   EXPECT_GT(counters.bytes_sent, uint64_t{kMessages} * 8'192);
   EXPECT_GE(counters.packets_sent, uint64_t{kMessages});
+}
+
+// The stream that was ready last is read first: that must not hide others.
+TEST_F(IwarpTest, AStreamThatNeverRestsDoesNotKeepOthersWaiting) {
+  Connect();
+  std::atomic<bool> ends = false;
+  std::jthread writer([&] {
+    const Sge out = client.region.Local(0, 32'768);
+    while (!ends) {
+      ASSERT_TRUE(client.qp.Post(Write{.data = out, .remote = server.region.Remote()}));
+      ASSERT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
+    }
+  });
+  const IwarpNode other;
+  CmId at_other = other.MakeId();
+  EXPECT_TRUE(at_other.Connect(kIpv4, listener.local(), other.Parameters()));
+  EXPECT_EQ(server.Next().type, CmEventType::kConnectRequest);
+  ends = true;
 }
 
 // Bytes that meet absent pages stay in the stream until the pages are there; none are lost.

@@ -18,7 +18,7 @@ from pathlib import Path
 import cm_programs
 import rdmacm_test
 from cm_programs import CmCase
-from ordinary_user import Bench
+from ordinary_user import Bench, free_port, wait_listening
 
 # The server of perftest stops to listen after its first connection, and listens again for the next
 # one. The kernel refuses a client that is sooner, as it refuses one of an RNIC.
@@ -52,6 +52,32 @@ def device_is_an_rnic(bench: Bench) -> bool:
     return good is not None
 
 
+def both_devices_work(bench: Bench) -> bool:
+    """A program that chooses none gets the first of two devices; one can choose the other."""
+    def runs(order: str, *command) -> str:
+        process = bench.start(command, VERBENA_TRANSPORT=order)
+        code = process.wait(rdmacm_test.SECONDS_MAX)
+        process.end()
+        if code != 0:
+            print(f"{' '.join(command)} with {order} ended with {code}:\n{process.output()}")
+        return process.output() if code == 0 else ""
+
+    for order, names in (("roce,iwarp", ("verbena0", "verbena_iw0")),
+                         ("iwarp,roce", ("verbena_iw0", "verbena0"))):
+        if re.findall(r"hca_id:\s+(\S+)", runs(order, "ibv_devinfo")) != list(names):
+            print(f"ibv_devinfo does not show {names}")
+            return False
+        if not re.search(rf"hca_id:\s+{names[1]}", runs(order, "ibv_devinfo", "-d", names[1])):
+            return False
+    port = str(free_port())
+    pingpong = ("ibv_rc_pingpong", "-d", "verbena0", "-g", "0", "-p", port, "-n", "50")
+    server = bench.start(pingpong, VERBENA_TRANSPORT="iwarp,roce")
+    good = wait_listening(int(port), server, rdmacm_test.SECONDS_MAX) and runs(
+        "iwarp,roce", *pingpong, "127.0.0.1") != ""
+    server.end()
+    return good
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("libraries", type=Path)
@@ -66,7 +92,8 @@ def main() -> int:
         print("not installed:", ", ".join(sorted(missing)))
         return rdmacm_test.SKIPPED
     with Bench(arguments.libraries) as bench:
-        good = device_is_an_rnic(bench) and rdmacm_test.run_all(bench, wanted)
+        good = (device_is_an_rnic(bench) and both_devices_work(bench)
+                and rdmacm_test.run_all(bench, wanted))
     if good and not arguments.only:
         good = rdmacm_test.check_page(arguments.write, PAGE, cases())
     return 0 if good else 1

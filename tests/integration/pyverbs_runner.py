@@ -1,6 +1,7 @@
-"""Runs one file of rdma-core's test suite, and records the result of each test.
+"""Runs one file of rdma-core's test suite, or some tests of it, and records the result of each.
 
-usage: pyverbs_runner.py FOLDER MODULE OUTPUT; run by pyverbs_test.py, with the system's Python.
+usage: pyverbs_runner.py FOLDER MODULE[.CLASS.TEST][,...] OUTPUT; run by pyverbs_test.py and
+iwarp_pyverbs_test.py, with the system's Python.
 
 Writes a line of JSON per test to OUTPUT: its name, "passed", "skipped" or "failed", and the reason.
 """
@@ -36,13 +37,14 @@ class Recorder(unittest.TestResult):
 
 
 def main() -> int:
-    folder, module, output = sys.argv[1:]
+    folder, names, output = sys.argv[1:]
     sys.argv = [sys.argv[0]]
     # The suite is a package, but its files also import each other without the package name.
     sys.path[:0] = [folder, f"{folder}/tests"]
     from args_parser import parser
     parser.parse_args()
-    suite = unittest.defaultTestLoader.loadTestsFromName(f"tests.{module}")
+    suite = unittest.defaultTestLoader.loadTestsFromNames(
+        [f"tests.{name}" for name in names.split(",")])
     with open(output, "w", encoding="utf-8") as lines:
         suite.run(Recorder(lines))
     return 0

@@ -81,6 +81,23 @@ void IwarpCm::UpdateInterest(IwarpStream& stream) {
   }
 }
 
+void IwarpCm::SetHot(std::span<const StreamId> ready) {
+  hot_ = ready.front();
+  hot_passes_ = ready.size() == 1 ? kHotPasses : 0;
+}
+
+IwarpStream* IwarpCm::TakeHotPass() {
+  if (hot_passes_ == 0) return nullptr;
+  --hot_passes_;
+  if (++passes_ % kPassesPerLook == 0) return nullptr;
+  IwarpStream* const stream = Find(hot_);
+  // One that is blocked waits for more than bytes.
+  const bool is_read = stream != nullptr && stream->phase == StreamPhase::kOpen &&
+                       stream->watched == fabric::Interest{.reads = true};
+  if (!is_read) hot_passes_ = 0;
+  return is_read ? stream : nullptr;
+}
+
 // --- The set-up of streams. ---
 
 void IwarpCm::MakeRoomForHandshake() {
@@ -94,7 +111,9 @@ void IwarpCm::AcceptFrom(StreamId listener, Time now) {
   for (int i = 0; i < kAtOnce; ++i) {
     const auto found = listeners_.find(listener);
     if (found == listeners_.end()) return;
-    auto socket = found->second->socket.Accept();
+    auto accepted = found->second->socket.Accept();
+    if (!accepted) return Pause(*found->second, accepted.error(), now);
+    auto& socket = *accepted;
     if (!socket) return;
     // Without memory the connection is closed.
     static_cast<void>(WhenMemory([&] {
@@ -107,6 +126,27 @@ void IwarpCm::AcceptFrom(StreamId listener, Time now) {
       UpdateInterest(stream);
       added.Keep();
     }));
+  }
+}
+
+void IwarpCm::Pause(IwarpEnd& listener, const Error& why, Time now) {
+  if (!files_.Watch(listener.socket.fd(), listener.listens_as, {.reads = true}, {})) return;
+  listener.is_paused = true;
+  accept_again_ = now + options_.accept_retry;
+  if (counters_.accepts_postponed++ > 0) return;
+  // Without memory for the text there is no warning; the counter counts on.
+  static_cast<void>(WhenMemory([&] {
+    on_warning_(why.text + ": connections of iWARP wait until the program closes files; if it " +
+                "needs more, raise the limit of open files (ulimit -n)");
+  }));
+}
+
+void IwarpCm::ResumeListeners(Time now) {
+  accept_again_ = Time::Never();
+  for (const auto& [id, listener] : listeners_) {
+    if (!listener->is_paused) continue;
+    listener->is_paused = !files_.Watch(listener->socket.fd(), id, {}, {.reads = true});
+    if (listener->is_paused) accept_again_ = now + options_.accept_retry;
   }
 }
 
@@ -313,6 +353,7 @@ void IwarpCm::Erase(IwarpStream& stream) {
 }
 
 void IwarpCm::OnTime(Time now) {
+  if (accept_again_ <= now) ResumeListeners(now);
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     IwarpStream& stream = *Find(deadlines_.begin()->second);
     const bool connects =

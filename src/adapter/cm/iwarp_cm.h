@@ -1,10 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -32,9 +36,15 @@ namespace verbena::adapter {
 // Owned by the engine; under its lock.
 class IwarpCm {
  public:
+  using OnWarning = std::function<void(const std::string& warning)>;
+
   IwarpCm(const IwarpOptions& options, fabric::ReadySet files, QpTable<QueuePair>& qps,
-          RunQueue<QueuePair>& run_queue)
-      : options_(options), files_(std::move(files)), qps_(qps), run_queue_(run_queue) {}
+          RunQueue<QueuePair>& run_queue, OnWarning on_warning)
+      : options_(options),
+        files_(std::move(files)),
+        qps_(qps),
+        run_queue_(run_queue),
+        on_warning_(std::move(on_warning)) {}
   IwarpCm(const IwarpCm&) = delete;
   IwarpCm& operator=(const IwarpCm&) = delete;
   ~IwarpCm();
@@ -47,8 +57,16 @@ class IwarpCm {
   // that has received so many bytes, or its end. True if a file was ready.
   template <class Fn>
   bool Look(Time now, Fn deliver) {
+    if (IwarpStream* const stream = TakeHotPass()) {
+      const size_t bytes = ReadFor(*stream);
+      if (bytes == 0 && !stream->peer_has_closed()) return false;
+      hot_passes_ = kHotPasses;
+      deliver(*stream, bytes);
+      return true;
+    }
     fabric::ReadySet::Ready room;
     const auto ready = files_.Look(room);
+    if (!ready.empty()) SetHot(ready);
     for (const StreamId id : ready) {
       // An earlier one may have ended it.
       IwarpStream* const stream = Find(id);
@@ -64,7 +82,7 @@ class IwarpCm {
   }
   void OnTime(Time now);
   [[nodiscard]] Time next_time() const {
-    return deadlines_.empty() ? Time::Never() : deadlines_.begin()->first;
+    return deadlines_.empty() ? accept_again_ : std::min(accept_again_, deadlines_.begin()->first);
   }
 
   // `qp` has run: sends what it has framed, and closes its stream if it wishes so. Returns the
@@ -108,7 +126,20 @@ class IwarpCm {
   void SetDeadline(IwarpStream& stream, Time deadline);
   void UpdateInterest(IwarpStream& stream);
 
+  // The stream that alone was ready last is read without asking the system which ones are ready,
+  // which would be a second system call for each small message. Every few passes, and once nothing
+  // has arrived for a while, the system is asked.
+  static constexpr uint8_t kHotPasses = 64;
+  static constexpr uint8_t kPassesPerLook = 4;
+  void SetHot(std::span<const StreamId> ready);
+  // nullptr: this pass asks the system.
+  IwarpStream* TakeHotPass();
+
   void AcceptFrom(StreamId listener, Time now);
+  // There is no file descriptor for a connection: the listener is not watched until accept_again_,
+  // because it stays ready.
+  void Pause(IwarpEnd& listener, const Error& why, Time now);
+  void ResumeListeners(Time now);
   void MakeRoomForHandshake();
   void OnReady(IwarpStream& stream, Time now);
   void OnConnected(IwarpStream& stream, Time now);
@@ -136,8 +167,13 @@ class IwarpCm {
   const fabric::ReadySet files_;
   QpTable<QueuePair>& qps_;
   RunQueue<QueuePair>& run_queue_;
+  const OnWarning on_warning_;
   CmUseCounters counters_;
   uint64_t last_id_ = 0;
+  Time accept_again_ = Time::Never();
+  StreamId hot_ = {};
+  uint8_t hot_passes_ = 0;  // that are left
+  uint8_t passes_ = 0;      // of hot streams, modulo 256
 
   std::unordered_map<const CmEnd*, std::unique_ptr<IwarpEnd>> ends_;
   std::unordered_map<StreamId, IwarpEnd*> listeners_;

@@ -77,7 +77,7 @@ void IwarpCm::Destroy(CmEnd& base, Time now) {
   IwarpEnd& end = Cast(base);
   if (end.state == CmEnd::State::kListening) {
     listeners_.erase(end.listens_as);
-    static_cast<void>(files_.Watch(end.socket.fd(), end.listens_as, {.reads = true}, {}));
+    static_cast<void>(files_.Watch(end.socket.fd(), end.listens_as, {.reads = !end.is_paused}, {}));
     std::erase_if(handshakes_, [&](StreamId id) { return Find(id)->listener == &end; });
     // Closing one may erase it.
     std::vector<IwarpStream*> own;

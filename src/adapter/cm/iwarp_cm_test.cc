@@ -3,6 +3,8 @@
 #include "adapter/cm/iwarp_cm.h"
 
 #include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -197,6 +199,60 @@ TEST_F(IwarpCmPatientTest, ResetsAtEveryByteAreSurvived) {
   }
   ExpectServed();
   EXPECT_EQ(counters().malformed, 0u);
+}
+
+// Lets the process open no more files. Those that are open stay open.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const int lowest = dup(STDERR_FILENO);
+    close(lowest);
+    const rlimit none{.rlim_cur = static_cast<rlim_t>(lowest), .rlim_max = before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+  ~NoMoreFiles() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  rlimit before_{};
+};
+
+// The listener stays ready, and must not keep the progress thread busy.
+TEST_F(IwarpCmPatientTest, AListenerWithoutDescriptorsPauses) {
+  const TcpSocket peer = std::move(*TcpSocket::Bind({.ip = kHere}));
+  {
+    const NoMoreFiles limit;
+    ASSERT_TRUE(peer.Connect(address_));
+    for (int i = 0; i < 2'000 && counters().accepts_postponed == 0; ++i) poll(nullptr, 0, 10);
+    EXPECT_GE(counters().accepts_postponed, 1u);
+    const uint64_t passes = node_.adapter().Query()->port.passes;
+    poll(nullptr, 0, 300);
+    // Without a pause there are thousands.
+    EXPECT_LT(node_.adapter().Query()->port.passes - passes, 100u);
+    const auto warnings = node_.adapter().TakeWarnings();
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_TRUE(warnings[0].find("ulimit -n") != std::string::npos) << warnings[0];
+  }
+  Say(peer, Request());
+  const auto event = Next();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->type, CmEventType::kConnectRequest);
+}
+
+TEST_F(IwarpCmPatientTest, APausedListenerCanBeDestroyed) {
+  const TcpSocket peer = std::move(*TcpSocket::Bind({.ip = kHere}));
+  CmEnd* const other = *node_.adapter().CreateCmEnd(queue_, PortSpace::kTcp, nullptr);
+  ASSERT_TRUE(node_.adapter().Bind(*other, {.ip = kHere}, false, false));
+  ASSERT_TRUE(node_.adapter().Listen(*other, 1));
+  {
+    const NoMoreFiles limit;
+    ASSERT_TRUE(peer.Connect(*node_.adapter().LocalAddressOf(*other)));
+    for (int i = 0; i < 2'000 && counters().accepts_postponed == 0; ++i) poll(nullptr, 0, 10);
+    EXPECT_TRUE(node_.adapter().Destroy(other));
+  }
+  ExpectServed();
 }
 
 // The reply says no, and the peer does not close the stream.

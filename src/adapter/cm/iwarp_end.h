@@ -16,6 +16,7 @@ struct IwarpEnd : CmEnd {
 
   fabric::TcpSocket socket = {};  // bound, and of a listener
   StreamId listens_as = {};       // in the set of files
+  bool is_paused = false;         // a listener that is not watched, for a while
   uint32_t backlog = 0;
   uint32_t untaken = 0;           // requests that the program has not taken
   IwarpStream* stream = nullptr;  // of a connection; nullptr once it is gone

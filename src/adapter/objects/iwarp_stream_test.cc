@@ -20,7 +20,7 @@ class IwarpStreamTest : public testing::Test {
     EXPECT_TRUE(listener.Listen(1));
     EXPECT_TRUE(peer_.Connect(listener.local()));
     Await(listener, POLLIN);
-    stream_.emplace(StreamId(1), std::move(*listener.Accept()), StreamPhase::kOpen);
+    stream_.emplace(StreamId(1), std::move(**listener.Accept()), StreamPhase::kOpen);
     stream_->AllocateSends(kBuffer);
     stream_->AllocateReceives(kBuffer);
   }

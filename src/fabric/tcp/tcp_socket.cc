@@ -51,6 +51,18 @@ TcpTransfer Failed() {
   return {.end = is_blocked ? TcpTransfer::End::kBlocked : TcpTransfer::End::kBroken};
 }
 
+ssize_t SendBoth(int fd, const std::array<std::span<const std::byte>, 2>& pieces) {
+  std::array<iovec, 2> vectors{};
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    // The system does not write to what it sends from.
+    vectors[i] = {const_cast<std::byte*>(pieces[i].data()), pieces[i].size()};
+  }
+  msghdr message{};
+  message.msg_iov = vectors.data();
+  message.msg_iovlen = vectors.size();
+  return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
 void Configure(int fd) { SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
 
 }  // namespace
@@ -81,9 +93,14 @@ ErrorOr<void> TcpSocket::Listen(uint32_t backlog) const {
   return {};
 }
 
-std::optional<TcpSocket> TcpSocket::Accept() const {
+ErrorOr<std::optional<TcpSocket>> TcpSocket::Accept() const {
   FileDescriptor file(accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!file.is_open()) return std::nullopt;
+  if (!file.is_open()) {
+    const bool lacks = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    // Other errors are of one connection, which is gone.
+    if (!lacks) return std::nullopt;
+    return Fail(SystemError("cannot accept a TCP connection"));
+  }
   Configure(file.get());
   return TcpSocket(std::move(file));
 }
@@ -108,17 +125,11 @@ TcpTransfer TcpSocket::Read(std::span<std::byte> into) const {
 }
 
 TcpTransfer TcpSocket::Write(const std::array<std::span<const std::byte>, 2>& pieces) const {
-  std::array<iovec, 2> vectors{};
-  size_t wanted = 0;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    // The system does not write to what it sends from.
-    vectors[i] = {const_cast<std::byte*>(pieces[i].data()), pieces[i].size()};
-    wanted += pieces[i].size();
-  }
-  msghdr message{};
-  message.msg_iov = vectors.data();
-  message.msg_iovlen = vectors.size();
-  const ssize_t count = sendmsg(fd(), &message, MSG_NOSIGNAL);
+  const size_t wanted = pieces[0].size() + pieces[1].size();
+  // The common case, and cheaper: the system does not have to read a list.
+  const ssize_t count = pieces[1].empty()
+                            ? send(fd(), pieces[0].data(), pieces[0].size(), MSG_NOSIGNAL)
+                            : SendBoth(fd(), pieces);
   if (count < 0) return Failed();
   const auto sent = static_cast<size_t>(count);
   return {.bytes = sent,

@@ -48,8 +48,9 @@ class TcpSocket {
   // --- A listener. ---
 
   [[nodiscard]] ErrorOr<void> Listen(uint32_t backlog) const;
-  // The next connection; nullopt if none waits, or if the system has no descriptor for it.
-  [[nodiscard]] std::optional<TcpSocket> Accept() const;
+  // The next connection; nullopt if none waits. An error if the system has no descriptor or memory
+  // for it: it waits on.
+  [[nodiscard]] ErrorOr<std::optional<TcpSocket>> Accept() const;
 
   // --- A connection. ---
 

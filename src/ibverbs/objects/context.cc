@@ -25,10 +25,10 @@ namespace {
 // A card has one vector per interrupt. There are no interrupts here, so one vector is all.
 constexpr int kCompletionVectors = 1;
 
-void FillStructure(Context& context) {
+void FillStructure(ibv_device* device, Context& context) {
   context.sz = sizeof(verbs_context);
   ibv_context& shown = context.context;
-  shown.device = &TheDevice();
+  shown.device = device;
   shown.abi_compat = __VERBS_ABI_IS_EXTENDED;
   shown.num_comp_vectors = kCompletionVectors;
   shown.async_fd = context.handle.events_fd();
@@ -56,16 +56,16 @@ void EndWhatIsLeft(Context& context) {
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
-ibv_context* ibv_open_device(ibv_device* /*device*/) try {
+ibv_context* ibv_open_device(ibv_device* device) try {
   constexpr auto kCall = "ibv_open_device";
   auto context = std::make_unique<Context>();
   context->cmd_file = verbena::FileDescriptor(memfd_create("verbena", MFD_CLOEXEC));
   if (!context->cmd_file.is_open()) return Null(kCall, verbena::SystemError("memfd_create"));
-  context->settings = Settings::FromEnvironment();
+  context->settings = Settings::FromEnvironment(TransportOf(*device));
   auto opened = verbena::Context::Open(context->settings.ToOptions());
   if (!opened) return Null(kCall, opened.error());
   context->handle = std::move(*opened);
-  FillStructure(*context);
+  FillStructure(device, *context);
   OpenContexts::Add(*context);
   LogWarnings(*context, verbena::LogLevel::kInfo);
   return &context.release()->context;

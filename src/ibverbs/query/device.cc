@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -24,16 +25,17 @@ void Fill(char (&field)[kSize], std::string_view text) {
   std::memcpy(field, text.data(), std::min(text.size(), kSize - 1));
 }
 
-IbvDevice MakeDevice(TransportType transport) {
+IbvDevice MakeDevice(TransportType transport, size_t index) {
   const bool is_iwarp = transport == TransportType::kIwarp;
   const std::string_view name = is_iwarp ? "verbena_iw0" : "verbena0";
   IbvDevice device{};
   device.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
   device.transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
   Fill(device.name, name);
-  Fill(device.dev_name, "uverbs0");
+  const std::string file = "uverbs" + std::to_string(index);
+  Fill(device.dev_name, file);
   // Programs read more about the device below these paths: see device_tree.h.
-  Fill(device.dev_path, "/sys/class/infiniband_verbs/uverbs0");
+  Fill(device.dev_path, "/sys/class/infiniband_verbs/" + file);
   Fill(device.ibdev_path, "/sys/class/infiniband/" + std::string(name));
   return device;
 }
@@ -63,15 +65,24 @@ uint64_t MakeGuid() {
 
 }  // namespace
 
-IbvDevice& TheDevice() {
-  static IbvDevice device = MakeDevice(TransportFromEnvironment());
-  return device;
+std::vector<IbvDevice> MakeDevices(std::span<const TransportType> transports) {
+  std::vector<IbvDevice> devices;
+  for (const TransportType transport : transports) {
+    devices.push_back(MakeDevice(transport, devices.size()));
+  }
+  return devices;
 }
 
-__be64 NodeGuid() {
+std::span<IbvDevice> TheDevices() {
+  static std::vector<IbvDevice>& devices =
+      *new std::vector<IbvDevice>(MakeDevices(TransportsFromEnvironment()));
+  return devices;
+}
+
+__be64 NodeGuid(TransportType transport) {
   static_assert(std::endian::native == std::endian::little);
-  static const uint64_t guid = __builtin_bswap64(MakeGuid());
-  return guid;
+  static const uint64_t guid = MakeGuid();
+  return __builtin_bswap64(transport == TransportType::kIwarp ? guid ^ 1 : guid);
 }
 
 }  // namespace verbena::ibverbs
@@ -80,9 +91,10 @@ using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the 
 
 ibv_device** ibv_get_device_list(int* count) try {
   OfferDeviceFiles();
-  auto** const list = new ibv_device* [2] {};
-  list[0] = &TheDevice();
-  if (count != nullptr) *count = 1;
+  const std::span<IbvDevice> devices = TheDevices();
+  auto** const list = new ibv_device* [devices.size() + 1] {};
+  std::ranges::transform(devices, list, [](IbvDevice& device) { return &device; });
+  if (count != nullptr) *count = static_cast<int>(devices.size());
   return list;
 } catch (...) {
   return ThrownNull("ibv_get_device_list");
@@ -92,9 +104,13 @@ void ibv_free_device_list(ibv_device** list) { delete[] list; }
 
 const char* ibv_get_device_name(ibv_device* device) { return device->name; }
 
-__be64 ibv_get_device_guid(ibv_device* /*device*/) try { return NodeGuid(); } catch (...) {
+__be64 ibv_get_device_guid(ibv_device* device) try {
+  return NodeGuid(TransportOf(*device));
+} catch (...) {
   errno = Thrown("ibv_get_device_guid");
   return 0;
 }
 
-int ibv_get_device_index(ibv_device* /*device*/) { return 0; }
+int ibv_get_device_index(ibv_device* device) {
+  return static_cast<int>(static_cast<IbvDevice*>(device) - TheDevices().data());
+}

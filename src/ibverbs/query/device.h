@@ -4,6 +4,10 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
+#include <vector>
+
+#include "verbena/transport_type.h"
 
 namespace verbena::ibverbs {
 
@@ -13,15 +17,26 @@ struct IbvDevice : ibv_device {
   std::array<std::byte, 512> zeros{};
 };
 
-// The only device: verbena0, or verbena_iw0 if the process is to speak iWARP. It is never freed:
-// programs compare its address, and keep it after they have freed the device list.
-[[nodiscard]] IbvDevice& TheDevice();
+// One device for each of the transports, in their order: verbena0 speaks RoCE, verbena_iw0 iWARP.
+[[nodiscard]] std::vector<IbvDevice> MakeDevices(std::span<const TransportType> transports);
+
+// The devices that the environment names. They are never freed: programs compare their addresses,
+// and keep them after they have freed the device list.
+[[nodiscard]] std::span<IbvDevice> TheDevices();
+// The first: that of programs that choose none, of librdmacm and of the files in /sys.
+[[nodiscard]] inline IbvDevice& TheDevice() { return TheDevices().front(); }
+
+[[nodiscard]] inline TransportType TransportOf(const ibv_device& device) {
+  return device.transport_type == IBV_TRANSPORT_IWARP ? TransportType::kIwarp
+                                                      : TransportType::kRoce;
+}
 
 // In network byte order. A hash of host name and first GID, computed once per process, so that
-// machines on a network have different ones.
-[[nodiscard]] __be64 NodeGuid();
+// machines on a network have different ones; those of the devices of a machine differ, too.
+[[nodiscard]] __be64 NodeGuid(TransportType transport);
 
-// Vendor, part, version, GUIDs, ports and partitions: the attributes that do not depend on Options.
-void FillIdentity(ibv_device_attr& out);
+// Vendor, part, version, GUIDs, ports and partitions: the attributes that do not depend on Options
+// but for the transport.
+void FillIdentity(TransportType transport, ibv_device_attr& out);
 
 }  // namespace verbena::ibverbs

@@ -1,7 +1,9 @@
 #include "ibverbs/query/device.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -40,7 +42,21 @@ TEST(DeviceTest, ThePaddingAfterTheStructureIsZero) {
 TEST(DeviceTest, TheGuidIsLocallyAdministeredAndNotZero) {
   const uint64_t guid = __builtin_bswap64(ibv_get_device_guid(&TheDevice()));
   EXPECT_EQ(guid >> 56 & 3, 2U);
-  EXPECT_EQ(ibv_get_device_guid(&TheDevice()), NodeGuid());
+  EXPECT_EQ(ibv_get_device_guid(&TheDevice()), NodeGuid(TransportType::kRoce));
+}
+
+TEST(DeviceTest, ThereIsOneDevicePerTransport) {
+  constexpr std::array kBoth = {TransportType::kIwarp, TransportType::kRoce};
+  const std::vector<IbvDevice> devices = MakeDevices(kBoth);
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_STREQ(devices[0].name, "verbena_iw0");
+  EXPECT_STREQ(devices[0].dev_name, "uverbs0");
+  EXPECT_EQ(devices[0].node_type, IBV_NODE_RNIC);
+  EXPECT_STREQ(devices[1].name, "verbena0");
+  EXPECT_STREQ(devices[1].dev_name, "uverbs1");
+  EXPECT_STREQ(devices[1].dev_path, "/sys/class/infiniband_verbs/uverbs1");
+  for (size_t i = 0; i < kBoth.size(); ++i) EXPECT_EQ(TransportOf(devices[i]), kBoth[i]);
+  EXPECT_NE(NodeGuid(kBoth[0]), NodeGuid(kBoth[1]));
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ ErrorOr<DeviceFacts> Facts() {
   auto gids = TheGidTable().Read();
   if (!gids) return Fail(gids.error());
   DeviceFacts facts;
-  FillIdentity(facts.device);
-  facts.link_layer = Settings::FromEnvironment().link_layer;
+  const TransportType transport = TransportOf(TheDevice());
+  FillIdentity(transport, facts.device);
+  facts.link_layer = Settings::FromEnvironment(transport).link_layer;
   facts.port = PortAttributes(*gids, facts.link_layer);
   facts.gids = std::move(*gids);
   facts.processors = static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));

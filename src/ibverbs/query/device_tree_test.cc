@@ -22,7 +22,7 @@ GidEntry Entry(const char* address, const char* interface, uint32_t mtu = 1'500)
 
 DeviceFacts Facts(LinkLayer link_layer = LinkLayer::kRoce) {
   DeviceFacts facts;
-  FillIdentity(facts.device);
+  FillIdentity(TransportType::kRoce, facts.device);
   facts.gids = {Entry("10.0.0.1", "eth0"), std::nullopt, Entry("::1", "lo")};
   facts.link_layer = link_layer;
   facts.port = PortAttributes(facts.gids, link_layer);

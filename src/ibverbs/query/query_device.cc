@@ -76,7 +76,7 @@ unsigned CapabilitiesOf(const Options& limits) {
 ibv_device_attr Attributes(const Options& limits) {
   constexpr uint8_t kAckDelay = 15;  // 4.096 us * 2^15: the process may have to wake up
   ibv_device_attr out{};
-  FillIdentity(out);
+  FillIdentity(limits.transport, out);
   FillQueues(out, limits);
   FillObjects(out, limits);
   out.device_cap_flags = CapabilitiesOf(limits);
@@ -117,10 +117,10 @@ ibv_device_attr_ex ExtendedAttributes(const Options& limits) {
 
 }  // namespace
 
-void FillIdentity(ibv_device_attr& out) {
+void FillIdentity(TransportType transport, ibv_device_attr& out) {
   kVersion.copy(out.fw_ver, sizeof out.fw_ver - 1);
-  out.node_guid = NodeGuid();
-  out.sys_image_guid = NodeGuid();
+  out.node_guid = NodeGuid(transport);
+  out.sys_image_guid = NodeGuid(TransportType::kRoce);  // of the machine
   out.vendor_id = kVendor;
   out.vendor_part_id = kPart;
   out.phys_port_cnt = 1;
