@@ -273,7 +273,8 @@ def four_guests_serve_writers_and_readers(world: World) -> None:
                world.start_broker,
                lambda: world.operate("quiesce", "guest2", check=False)]
         def step() -> bool:
-            if due and time.monotonic() - begin > seconds * (6 - len(due)) / 6:
+            # On a busy machine more than one may be due at a look.
+            while due and time.monotonic() - begin > seconds * (6 - len(due)) / 9:
                 due.pop(0)()
             return all(one.has_ended() for one in served[1:])
 
