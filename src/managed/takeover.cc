@@ -104,8 +104,9 @@ void Takeover::Restore(uint64_t length) {
   uint64_t before = 0;
   while (!left.empty()) {
     left = Restore(left);
-    const bool came_further = left.size() != std::exchange(before, left.size());
-    if (!left.empty() && !came_further) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const bool has_progressed = left.size() != std::exchange(before, left.size());
+    if (!left.empty() && !has_progressed)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
 

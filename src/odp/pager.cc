@@ -76,7 +76,7 @@ bool Pager::Submit(const PageJob& job) {
       }
     });
     if (is_taken) is_called_.store(true, std::memory_order_release);
-    sleeps = jobs_.size() + ahead_.size() > lingering_;
+    sleeps = jobs_.size() + ahead_.size() > spinning_;
   }
   if (!is_taken) answers().Unexpect();
   if (sleeps) wanted_.notify_one();
@@ -97,7 +97,7 @@ void Pager::Work(size_t self) {
   wanted_.wait(lock, [&] { return workers_[self].thread.joinable(); });
   for (Task task = WaitForTask(lock); task != Task::kEnd; task = WaitForTask(lock)) {
     Perform(task, lock);
-    if (lingers_ && !must_act()) SpinWait(lock);
+    if (may_spin_ && !must_act()) SpinWait(lock);
   }
   --alive_;
   workers_[self].is_free = true;
@@ -227,13 +227,13 @@ void Pager::StartWorker(size_t place, Lock& lock) {
 
 void Pager::SpinWait(Lock& lock) {
   is_called_.store(false, std::memory_order_relaxed);
-  ++lingering_;
+  ++spinning_;
   lock.unlock();
   for (const Time end = Now() + kSpin; Now() < end;) {
     if (is_called_.load(std::memory_order_acquire)) break;
   }
   lock.lock();
-  --lingering_;
+  --spinning_;
 }
 
 void Pager::PageIn(PageJob& job) const {

@@ -116,7 +116,7 @@ class Pager final : public PageService {
   const PagerOptions options_;
   const ResidencyProbe residency_;
   // On a single processor a spinning thread would delay the threads whose jobs it waits for.
-  const bool lingers_ = AllowedProcessors() > 1;
+  const bool may_spin_ = AllowedProcessors() > 1;
   PageEvents* events_ = nullptr;
   // std::mutex, because a condition variable needs it; the thread-safety analysis does not know it.
   // Guards all members below.
@@ -133,7 +133,7 @@ class Pager final : public PageService {
   uint32_t starting_ = 0;        // threads that are being started and are not yet in workers_
   bool limit_was_reported_ = false;
   Time last_done_ = {};
-  size_t lingering_ = 0;                 // threads that spin without a job
+  size_t spinning_ = 0;                  // threads that spin without a job
   std::atomic<bool> is_called_ = false;  // must_act(), for the spinning threads
 };
 
