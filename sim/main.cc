@@ -108,9 +108,8 @@ bool ParseOption(std::string_view name, std::string_view value, Arguments& argum
     return !value.empty();
   }
   if (name != "--minutes") return verbena::ParseSeedOption(name, value, arguments.seeds);
-  const auto minutes = verbena::ParseNumber(value);
-  arguments.minutes = minutes.value_or(0);
-  return minutes.has_value();
+  arguments.minutes = verbena::ParseNumber(value).value_or(0);
+  return arguments.minutes > 0;
 }
 
 std::optional<Arguments> Parse(int argc, char** argv) {
@@ -147,14 +146,18 @@ void SaySeed(int /*signal*/) {
   if (write(STDERR_FILENO, text.data(), static_cast<size_t>(length)) < 0) _exit(1);
 }
 
-Simulator::Result RunWithCapture(const Swarm& swarm, const std::string& path) {
+// `is_written` becomes false, after an error message, if the file cannot be written.
+Simulator::Result RunWithCapture(const Swarm& swarm, const std::string& path, bool& is_written) {
   std::ofstream file(path, std::ios::binary);
   verbena::wire::PcapngWriter writer([&file](std::span<const std::byte> bytes) {
     file.write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
     file.flush();  // a CHECK may end the process at any packet
   });
-  return Simulator::Run(swarm, &writer);
+  const Simulator::Result result = Simulator::Run(swarm, &writer);
+  is_written = file.good();
+  if (!is_written) std::fprintf(stderr, "verbena-sim: cannot write %s\n", path.c_str());
+  return result;
 }
 
 void Describe(const Simulator::Result& result) {
@@ -199,6 +202,7 @@ struct Progress {
   Clock::time_point printed_at = start;
   uint64_t done = 0;
   std::vector<uint64_t> failed = {};  // seeds
+  bool is_written = true;             // the file of --pcap
 };
 
 void Tell(const Progress& progress, const char* end) {
@@ -275,15 +279,16 @@ bool RunPlan(const Plan& plan, const Arguments& arguments, Run run, Record recor
   return false;
 }
 
-bool RunAdapters(const Swarm& drawn, const Arguments& arguments) {
+bool RunAdapters(const Swarm& drawn, const Arguments& arguments, bool& is_written) {
   const auto run = [&](const Swarm& swarm) {
     return arguments.capture.empty() ? Simulator::Run(swarm, nullptr)
-                                     : RunWithCapture(swarm, arguments.capture);
+                                     : RunWithCapture(swarm, arguments.capture, is_written);
   };
   return RunPlan(drawn, arguments, run, [](const Swarm& swarm) {
     const std::string path = "verbena-sim-" + std::to_string(swarm.seed) + ".pcapng";
-    RunWithCapture(swarm, path);
-    return "packets: " + path;
+    bool has_packets = false;
+    RunWithCapture(swarm, path, has_packets);
+    return has_packets ? "packets: " + path : std::string();
   });
 }
 
@@ -300,12 +305,12 @@ bool RunMachine(const char* name, const Plan& drawn, const Arguments& arguments)
   });
 }
 
-bool RunSubject(uint64_t seed, const Arguments& arguments) {
+bool RunSubject(uint64_t seed, const Arguments& arguments, bool& is_written) {
   switch (arguments.subject) {
     case Subject::kAdapters:
-      return RunAdapters(Swarm::Draw(seed), arguments);
+      return RunAdapters(Swarm::Draw(seed), arguments, is_written);
     case Subject::kGuests:
-      return RunAdapters(Swarm::DrawWithGuests(seed), arguments);
+      return RunAdapters(Swarm::DrawWithGuests(seed), arguments, is_written);
     case Subject::kPaging:
       return RunMachine<PagingRun>("paging", PagingPlan::Draw(seed), arguments);
     case Subject::kCm:
@@ -319,7 +324,7 @@ bool RunSubject(uint64_t seed, const Arguments& arguments) {
 void RunSeed(uint64_t seed, const Arguments& arguments, Progress& progress) {
   g_seed = seed;
   g_subject = arguments.subject;
-  const bool is_good = RunSubject(seed, arguments);
+  const bool is_good = RunSubject(seed, arguments, progress.is_written);
   ++progress.done;
   if (!is_good) progress.failed.push_back(seed);
 }
@@ -330,12 +335,13 @@ int RunAll(const Arguments& arguments) {
   for (uint64_t seed = arguments.seeds.first;; ++seed) {
     if (arguments.minutes > 0 ? Clock::now() >= end : seed > arguments.seeds.last) break;
     RunSeed(seed, arguments, progress);
-    if (!progress.failed.empty() && !arguments.keep_going) break;
+    if (!progress.is_written || (!progress.failed.empty() && !arguments.keep_going)) break;
     if (Clock::now() - progress.printed_at > std::chrono::seconds(2)) {
       progress.printed_at = Clock::now();
       Tell(progress, isatty(STDOUT_FILENO) != 0 ? "\r" : "\n");
     }
   }
+  if (!progress.is_written) return EXIT_FAILURE;
   Tell(progress, "\n");
   return progress.failed.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -345,7 +351,7 @@ int RunAll(const Arguments& arguments) {
 int main(int argc, char** argv) {
   const std::optional<Arguments> arguments = Parse(argc, argv);
   if (!arguments) {
-    std::fputs(kHelp, stderr);
+    std::fputs("Run verbena-sim --help for more.\n", stderr);
     return 2;
   }
   if (arguments->help) {

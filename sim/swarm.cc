@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "paging/options.h"
 #include "sim/draw.h"
-#include "wire/roce/ack_timeout.h"
+#include "wire/roce/timer_codes.h"
 
 namespace verbena::sim {
 namespace {

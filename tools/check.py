@@ -28,6 +28,7 @@ def jobs(build: Path) -> list[Job]:
     units = [Job(layer, [str(build / "bin" / f"{layer}_test"), "--gtest_brief=1"])
              for layer in layers]
     scripts = [Job("command", ["tests/integration/command_test.py", str(build / "bin")]),
+               Job("help", ["tests/integration/help_test.py", str(build / "bin")]),
                Job("tidy", ["tools/check_tidy.py"]), Job("layers", ["tools/check_layers.py"]),
                Job("format", ["tools/format.py", "--check"])]
     return units + [Job(job.name, [sys.executable, *job.command]) for job in scripts]

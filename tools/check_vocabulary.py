@@ -23,7 +23,6 @@ TWICE = {
     "CompletionQueue": _HANDLE,
     "Context": _C_STRUCT,
     "Cq": _C_STRUCT,
-    "ProtectionDomain": _HANDLE,
     "QueuePair": _HANDLE,
     "SharedReceiveQueue": _HANDLE,
     "Srq": _C_STRUCT,

@@ -33,5 +33,5 @@ MUTANTS = [
             "Crc32c(stored) == entry.checksum && Unpack(", "Unpack("),
     _mutant("a discarded page still counts as swapped", EXECUTOR,
             "        if (residency(i) == Residency::kSwapped) Mark({i, 1}, Residency::kAbsent);\n",
-            "", Tests("managed_test", "ExecutorTest.ASwappedGranuleThatIsDiscardedIsNowhere")),
+            "", Tests("managed_test", "ExecutorTest.DiscardingASwappedGranuleFreesItsCopy")),
 ]

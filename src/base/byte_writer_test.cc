@@ -34,7 +34,7 @@ TEST(ByteWriterTest, StoresAtOddOffsetsAndNothingBeside) {
   for (std::size_t i = 0; i < bytes.size(); ++i) EXPECT_EQ(bytes[i], std::byte(expected[i])) << i;
 }
 
-TEST(ByteWriterTest, ReaderReadsWhatWriterWrote) {
+TEST(ByteWriterTest, RoundTripsThroughTheReader) {
   Bytes bytes{};
   ByteWriter<15> writer(bytes);
   writer.Store24<0>(0xFFFFFF);

@@ -11,12 +11,12 @@ TEST(CheckTest, PassesAndEvaluatesOnce) {
   EXPECT_EQ(evaluations, 1);
 }
 
-TEST(CheckDeathTest, SaysWhereAndWhat) {
+TEST(CheckDeathTest, NamesTheLineAndTheCondition) {
   const int answer = 41;
   EXPECT_DEATH(CHECK(answer == 42), "check_test\\.cc:[0-9]+: TestBody: CHECK failed: answer == 42");
 }
 
-TEST(CheckDeathTest, UnreachableSaysWhere) {
+TEST(CheckDeathTest, UnreachableNamesTheLine) {
   EXPECT_DEATH(UNREACHABLE(), "check_test\\.cc:[0-9]+: TestBody: UNREACHABLE reached");
 }
 

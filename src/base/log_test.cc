@@ -23,7 +23,7 @@ class LogTest : public ::testing::Test {
   }
 };
 
-TEST_F(LogTest, SaysAsMuchAsIsWanted) {
+TEST_F(LogTest, PrintsUpToItsLevel) {
   EXPECT_EQ(All(nullptr), "verbena: e\nverbena: w\n");
   EXPECT_EQ(All("error"), "verbena: e\n");
   EXPECT_EQ(All("info"), "verbena: e\nverbena: w\nverbena: i\n");
@@ -40,7 +40,7 @@ TEST_F(LogTest, OnceIsOnceForEachText) {
             "verbena: log_test: one\nverbena: log_test: two\n");
 }
 
-TEST_F(LogTest, WhatWasAskedForIsSaidAtAnyLevel) {
+TEST_F(LogTest, RequestedOutputIsPrintedAtAnyLevel) {
   setenv("VERBENA_LOG", "error", 1);
   ::testing::internal::CaptureStderr();
   LogAlways("several\nlines\n");

@@ -108,7 +108,7 @@ TEST_P(MappingsTest, NoPageIsTouched) {
   for (const unsigned char page : present) EXPECT_EQ(page & 1, 0);
 }
 
-TEST(Mappings, FallsBackToWhatThereIs) {
+TEST(Mappings, UsesTheRequestedMethod) {
   EXPECT_EQ(Mappings(Method::kText).method(), Method::kText);
   EXPECT_EQ(Mappings(Method::kHoles).method(), Method::kHoles);
 }

@@ -61,7 +61,7 @@ bool OtherThreadCanLock(Mutex& mutex) {
   return locked;
 }
 
-TEST(MutexTest, TryLockTellsWhetherItWasFree) {
+TEST(MutexTest, TryLockReportsWhetherItLocked) {
   Mutex mutex;
   EXPECT_TRUE(OtherThreadCanLock(mutex));
   mutex.Lock();
@@ -166,7 +166,7 @@ void ForbidYielding() {
 }
 
 // A pager that waits for a busy poller would lose milliseconds by every yield.
-TEST(MutexDeathTest, WhoWaitsKeepsItsTurn) {
+TEST(MutexDeathTest, AWaitingThreadKeepsItsTurn) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto wait_for_one_who_holds_it = [] {
     Mutex mutex;

@@ -75,7 +75,7 @@ TEST_F(OwnFileTest, ASymbolicLinkIsNotFollowed) {
   EXPECT_FALSE(std::filesystem::exists(At("nowhere")));
 }
 
-TEST_F(OwnFileTest, WhatIsNoFileIsRefusedAndNothingHangs) {
+TEST_F(OwnFileTest, NonFilesAreRefusedWithoutBlocking) {
   ASSERT_EQ(mkfifo(At("fifo").c_str(), 0600), 0);
   ExpectRefused("fifo", "a FIFO");
   ASSERT_EQ(mkdir(At("folder").c_str(), 0700), 0);

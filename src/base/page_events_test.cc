@@ -51,7 +51,7 @@ class PageEventsThreads : public testing::Test {
   std::byte* start_ = nullptr;
 };
 
-TEST_F(PageEventsThreads, TellsWhatIsGivenUp) {
+TEST_F(PageEventsThreads, ReportsReleasedMemory) {
   ASSERT_TRUE(events_->Watch(At(0), 16 * kPage));
   EXPECT_FALSE(events_->has_events());
   madvise(start_ + 2 * kPage, 2 * kPage, MADV_DONTNEED);
@@ -78,7 +78,7 @@ TEST_F(PageEventsThreads, PageFaultsOfTheProgramAreItsOwn) {
   EXPECT_FALSE(events_->has_events());
 }
 
-TEST_F(PageEventsThreads, SharedMemoryIsHeardAndFilesAreNot) {
+TEST_F(PageEventsThreads, SharedMemoryIsReportedAndFilesAreNot) {
   void* const shared =
       mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
@@ -101,7 +101,7 @@ TEST_F(PageEventsThreads, WithoutRoomAllPagesAreDoubtful) {
 }
 
 // A forked child has the file open, too.
-TEST_F(PageEventsThreads, NoThreadWaitsForAReaderThatIsGone) {
+TEST_F(PageEventsThreads, NoThreadWaitsForAReaderThatEnded) {
   ASSERT_TRUE(events_->Watch(At(0), 16 * kPage));
   const pid_t child = fork();
   if (child == 0) {

@@ -94,7 +94,7 @@ TEST(PoolTest, HoldsObjectsSmallerThanAPointerAndLargerThanAChunk) {
   EXPECT_EQ(large.New(), nullptr);
 }
 
-TEST(PoolTest, DestroysWhatIsLeft) {
+TEST(PoolTest, DestroysTheRemainingElements) {
   const auto value = std::make_shared<int>(1);
   {
     Pool<std::shared_ptr<int>> pool(5000);

@@ -7,7 +7,7 @@
 namespace verbena {
 namespace {
 
-TEST(ProcessorsTest, CountsThoseThatTheThreadIsBoundTo) {
+TEST(ProcessorsTest, CountsTheProcessorsOfTheThreadsAffinity) {
   const int before = AllowedProcessors();
   EXPECT_GE(before, 1);
   std::thread([] {

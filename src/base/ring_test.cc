@@ -23,7 +23,7 @@ TEST(RingTest, FirstInFirstOut) {
   EXPECT_EQ(ring.TryPop(), std::nullopt);
 }
 
-TEST(RingTest, CapacityIsExactlyWhatWasAsked) {
+TEST(RingTest, CapacityIsExact) {
   for (std::size_t capacity = 1; capacity <= 9; ++capacity) {
     Ring<std::size_t> ring(capacity);
     EXPECT_EQ(ring.capacity(), capacity);
@@ -49,7 +49,7 @@ TEST(RingTest, ElementsCanBeChangedInPlace) {
   EXPECT_EQ(const_ring[1], 20);
 }
 
-TEST(RingTest, DestroysWhatItDrops) {
+TEST(RingTest, DestroysDroppedElements) {
   const auto value = std::make_shared<int>(1);
   {
     Ring<std::shared_ptr<int>> ring(4);
@@ -77,7 +77,7 @@ TEST(RingTest, HoldsMoveOnlyValuesWithoutDefault) {
   EXPECT_EQ(*ring.TryPop()->value, 5);
 }
 
-TEST(RingDeathTest, RefusesWhatIsNotThere) {
+TEST(RingDeathTest, AccessToMissingElementsDies) {
   EXPECT_DEATH(Ring<int>(0), "CHECK failed");
   Ring<int> ring(4);
   EXPECT_DEATH(static_cast<void>(ring.front()), "CHECK failed");

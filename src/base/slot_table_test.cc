@@ -27,7 +27,7 @@ using Table = SlotTable<int, Id, kIndexBits>;
 uint32_t IndexOf(Id id) { return id.value() & 0x0FFFFFFF; }
 uint32_t GenerationOf(Id id) { return id.value() >> kIndexBits; }
 
-TEST(SlotTableTest, FindsWhatWasInserted) {
+TEST(SlotTableTest, FindsInsertedElements) {
   Table table(4);
   const Id a = *table.Insert(10);
   const Id b = *table.Insert(20);

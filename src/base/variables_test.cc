@@ -23,7 +23,7 @@ TEST(VariablesTest, EachProcessMayHaveItsTrace) {
   unsetenv("VERBENA_TRACE");
 }
 
-TEST(VariablesTest, ThoseThatNothingReadsAreFound) {
+TEST(VariablesTest, UnknownVariablesAreFound) {
   EXPECT_TRUE(UnknownVariables().empty());
   setenv("VERBENA_STATS", "1", 1);
   setenv("VERBENA_STAT", "1", 1);

@@ -5,7 +5,7 @@
 namespace verbena {
 namespace {
 
-TEST(WhenMemoryTest, SaysWhetherThereWasMemory) {
+TEST(WhenMemoryTest, ReturnsWhetherThereWasMemory) {
   int done = 0;
   EXPECT_TRUE(WhenMemory([&] { ++done; }));
   EXPECT_FALSE(WhenMemory([&] { throw std::bad_alloc(); }));

@@ -10,7 +10,7 @@
 #include "cli/bench.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "cli/json_text.h"
+#include "cli/json.h"
 #include "cli/peer_options.h"
 #include "cli/text.h"
 
@@ -21,7 +21,7 @@ constexpr const char* kBenchExamples =
     "Examples:\n"
     "  verbena bench --self                                 everything, on this machine\n"
     "  verbena bench                                        the server\n"
-    "  verbena bench 10.0.0.2 -o write -m bandwidth         the client\n"
+    "  verbena bench 10.0.0.2 -o write,read -m bandwidth    the client\n"
     "  verbena bench 10.0.0.2 -o read -s 4K -d 32 -q 8      reads with these sizes only\n";
 
 constexpr std::array kOperations{BenchOperation::kWrite, BenchOperation::kRead,
@@ -140,20 +140,22 @@ void AddBenchCommand(Command root, Outcome& outcome) {
       root.AddCommand("bench", "measure latency, request rate and bandwidth of each operation");
   AddPeerOptions(command, options->common);
   command.AddChoices("-o,--operation", options->operations, OperationNames(),
-                     "operations to measure: write, read, send, atomic (all)");
+                     "operations to measure, with commas between several (all)");
   command.AddChoices("-m,--measure", options->figures, {"latency", "rate", "bandwidth"},
-                     "which figures: latency, rate, bandwidth (all)");
+                     "which figures, with commas between several (all)");
   command.AddSize("-s,--size", options->size, 1, kSizeMax, "bytes per request");
   command.AddOption("-d,--depth", options->depth, "outstanding requests per queue pair")
       .Within(1, 2'048);
   command.AddOption("-b,--batch", options->batch, "requests that are posted together")
       .Within(1, 2'048);
   command.AddOption("-q,--qps", options->qps, "number of queue pairs").Within(1, 8'192);
-  command.AddOption("-t,--seconds", options->seconds, "time of each measurement")
-      .ShowDefault()
-      .WithinReal(kSecondsMin, kSecondsMax);
+  const CommandOption seconds =
+      command.AddOption("-t,--seconds", options->seconds, "time of each measurement")
+          .ShowDefault()
+          .WithinReal(kSecondsMin, kSecondsMax);
   command.AddOption("-n,--count", options->count, "requests of each measurement, instead of a time")
-      .Within(1, kRequestsMax);
+      .Within(1, kRequestsMax)
+      .Excludes(seconds);
   command.AddFlag("--sleeping-server", options->sleeps,
                   "the server does not poll: its progress thread does the work");
   command.SetExamples(kBenchExamples);

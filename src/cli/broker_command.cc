@@ -122,7 +122,13 @@ void AllowManyFiles() {
 
 Outcome Serve(const BrokerChoices& choices) {
   AllowManyFiles();
-  const auto broker = host::Broker::Open(ToOptions(choices));
+  const host::BrokerOptions options = ToOptions(choices);
+  for (const auto& [name, limits] : options.limits) {
+    if (choices.budget.empty() || limits.min <= options.arbiter.budget) continue;
+    return Misuse("--limit: the minimum of guest " + name + " is more than --budget " +
+                  choices.budget);
+  }
+  const auto broker = host::Broker::Open(options);
   if (!broker) return tl::unexpected(broker.error());
   if (choices.budget.empty()) {
     std::cerr << "verbena: the broker lists shared buffers at " << choices.socket
@@ -137,6 +143,7 @@ Outcome Serve(const BrokerChoices& choices) {
 
 void AddSocket(Command command, BrokerChoices& choices) {
   command.AddOption("--socket", choices.socket, "the Unix socket at which broker and guests meet")
+      .Type("PATH")
       .ShowDefault();
 }
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/byte_count.h"
-#include "cli/json_text.h"
+#include "cli/json.h"
 #include "cli/text.h"
 
 namespace verbena::cli {

@@ -108,11 +108,18 @@ void AddCacheCommand(Command root, Outcome& outcome) {
   const auto choices = std::make_shared<CacheChoices>();
   Command command =
       root.AddCommand("cache", "show the registration caches of programs that run with --cache");
-  command.AddOption("--pid", choices->pid, "only the program with this process ID");
-  command.AddFlag("--shared", choices->is_shared,
-                  "the registered buffers that programs share through the broker");
-  command.AddOption("--socket", choices->socket, "the socket of the broker, with --shared")
-      .ShowDefault();
+  const CommandOption pid =
+      command.AddOption("--pid", choices->pid, "only the program with this process ID")
+          .Within(1, UINT32_MAX);
+  const CommandOption shared =
+      command
+          .AddFlag("--shared", choices->is_shared,
+                   "the registered buffers that programs share through the broker")
+          .Excludes(pid);
+  command.AddOption("--socket", choices->socket, "the socket of the broker")
+      .Type("PATH")
+      .ShowDefault()
+      .Needs(shared);
   command.SetExamples(kExamples);
   command.SetWork([choices, &outcome] {
     outcome = choices->is_shared ? ShowShared(choices->socket) : Show(choices->pid);

@@ -17,7 +17,7 @@ TEST(CacheCommandTest, AProcessWithoutACacheIsAnError) {
   EXPECT_NE(run.outcome.error().text.find("does not run with --cache"), std::string::npos);
 }
 
-TEST(CacheCommandTest, WithoutAnyProgramItSaysSo) {
+TEST(CacheCommandTest, WithoutAnyProgramItPrintsSo) {
   const CommandRun run = RunCommand(AddCacheCommand, "cache");
   ASSERT_TRUE(run.outcome);
   EXPECT_FALSE(run.output.empty());

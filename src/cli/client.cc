@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/json_fields.h"
+#include "cli/json.h"
 #include "cli/server.h"
 #include "cli/warnings.h"
 

@@ -9,7 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/byte_count.h"
-#include "cli/exit_code.h"
+#include "cli/outcome.h"
 #include "cli/text.h"
 
 namespace verbena::cli {
@@ -42,6 +42,65 @@ std::string WrongFirstWord(CLI::App& app, const char* word) {
   return app.get_option_no_throw(word) != nullptr ? "" : Text("unknown option '%s'", word);
 }
 
+// "roce, ib" for the separator ", ".
+std::string Join(const std::vector<std::string>& words, const char* separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
+}
+
+// `type` stands for the value in the help.
+CLI::Validator MemberOf(const std::vector<std::string>& words, const std::string& type) {
+  const auto check = [words](const std::string& word) -> std::string {
+    if (std::ranges::find(words, word) != words.end()) return "";
+    return "'" + word + "' is not one of " + Join(words, ", ");
+  };
+  return CLI::Validator(check, type);
+}
+
+// The command or subcommand that the line names: "verbena broker quiesce".
+std::pair<const CLI::App*, std::string> CommandOf(const CLI::App& root) {
+  const CLI::App* app = &root;
+  std::string called = root.get_name();
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().back();
+    called += " " + app->get_name();
+  }
+  return {app, called};
+}
+
+// Whether the words differ by one character that is missing, added, or another.
+bool IsSimilar(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > 1) return false;
+  const auto differs = std::ranges::mismatch(a, b);
+  const std::string_view rest_a(differs.in1, a.end());
+  const std::string_view rest_b(differs.in2, b.end());
+  if (rest_b.empty()) return true;
+  return rest_a == rest_b.substr(1) || (!rest_a.empty() && rest_a.substr(1) == rest_b.substr(1));
+}
+
+// For the first word that the command does not take.
+std::string WrongWord(const CLI::App& command, const std::string& word) {
+  if (!word.starts_with('-')) return "unexpected argument '" + word + "'";
+  const std::string unknown = word.substr(0, word.find('='));
+  std::string error = "unknown option '" + unknown + "'";
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      if (IsSimilar(unknown, "--" + name)) return error + "; is it --" + name + "?";
+    }
+  }
+  return error;
+}
+
+// The error of CLI11, in the words of this program where they differ.
+std::string TextOf(const CLI::ParseError& error) {
+  constexpr std::string_view kFlagWithValue = " was given a disallowed flag override";
+  std::string text = error.what();
+  if (!text.ends_with(kFlagWithValue)) return text;
+  return "--" + text.substr(0, text.size() - kFlagWithValue.size()) + " takes no value";
+}
+
 // Prints the error and returns the exit code.
 int Refuse(const std::string& called, const std::string& why) {
   std::fprintf(stderr, "%s: %s\nRun %s --help for more.\n", called.c_str(), why.c_str(),
@@ -67,7 +126,7 @@ CommandOption& CommandOption::Within(uint64_t min, uint64_t max) {
 }
 
 CommandOption& CommandOption::WithinReal(double min, double max) {
-  const std::string range = Text("%g to %g", min, max);
+  const std::string range = Text("%.10g to %.10g", min, max);
   return Check(("X in [" + range + "]").c_str(), [=](const std::string& text) -> std::string {
     const auto number = ParseAll<double>(text);
     if (!number) return "'" + text + "' is not a number; it must be " + range;
@@ -75,8 +134,14 @@ CommandOption& CommandOption::WithinReal(double min, double max) {
   });
 }
 
-CommandOption& CommandOption::OneOf(std::vector<std::string> words) {
-  option_->check(CLI::IsMember(std::move(words)));
+CommandOption& CommandOption::OneOf(const std::vector<std::string>& words) {
+  // The words stand for the value in the help, so the check needs no description.
+  option_->type_name(Join(words, "|"))->check(MemberOf(words, ""));
+  return *this;
+}
+
+CommandOption& CommandOption::Type(const char* type) {
+  option_->type_name(type);
   return *this;
 }
 
@@ -132,7 +197,7 @@ CommandOption Command::AddSize(const char* names, uint32_t& value, uint32_t min,
 }
 
 CommandOption Command::AddFlag(const char* names, bool& value, const char* text) {
-  return CommandOption(app_->add_flag(names, value, text));
+  return CommandOption(app_->add_flag(names, value, text)->disable_flag_override());
 }
 
 CommandOption Command::AddChoices(const char* names, std::vector<size_t>& chosen,
@@ -143,10 +208,9 @@ CommandOption Command::AddChoices(const char* names, std::vector<size_t>& chosen
       chosen.push_back(static_cast<size_t>(std::ranges::find(words, word) - words.begin()));
     }
   };
-  // No description, because `text` names the words already.
   return CommandOption(app_->add_option_function<std::vector<std::string>>(names, choose, text)
-                           ->type_name("ENUM")
-                           ->check(CLI::IsMember(words).description("")));
+                           ->delimiter(','))
+      .OneOf(words);
 }
 
 CommandOption Command::AddList(const char* names, std::vector<std::string>& values,
@@ -192,8 +256,11 @@ std::optional<int> CommandLine::Run(int argc, const char* const* argv) {
     return std::nullopt;
   } catch (const CLI::Success& asked) {
     return app_->exit(asked);
+  } catch (const CLI::ExtrasError&) {
+    const auto [command, called] = CommandOf(*app_);
+    return Refuse(called, WrongWord(*command, app_->remaining(true).front()));
   } catch (const CLI::ParseError& error) {
-    return Refuse(word[0] == '-' ? program : program + " " + word, error.what());
+    return Refuse(CommandOf(*app_).second, TextOf(error));
   }
 }
 

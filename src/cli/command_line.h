@@ -30,8 +30,10 @@ class CommandOption {
   // message.
   CommandOption& Within(uint64_t min, uint64_t max);
   CommandOption& WithinReal(double min, double max);
-  CommandOption& OneOf(std::vector<std::string> words);
-  // `type` stands for the value in the help; `check` returns an error text, or empty.
+  CommandOption& OneOf(const std::vector<std::string>& words);
+  // `type` stands for the value in the help.
+  CommandOption& Type(const char* type);
+  // The same, with a check that returns an error text, or empty.
   CommandOption& Check(const char* type, std::function<std::string(const std::string&)> check);
   CommandOption& Require();
   CommandOption& Excludes(const CommandOption& other);
@@ -57,7 +59,7 @@ class Command {
   CommandOption AddSize(const char* names, uint32_t& value, uint32_t min, uint32_t max,
                         const char* text);
   CommandOption AddFlag(const char* names, bool& value, const char* text);
-  // One or more of `words`; `chosen` are their indices.
+  // One or more of `words`, with commas or spaces between them; `chosen` are their indices.
   CommandOption AddChoices(const char* names, std::vector<size_t>& chosen,
                            const std::vector<std::string>& words, const char* text);
   // Can be given several times.

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/json_text.h"
+#include "cli/json.h"
 #include "cli/kernel_features.h"
 #include "cli/text.h"
 #include "verbena/verbena.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/json_text.h"
+#include "cli/json.h"
 #include "tests/support/command_line.h"
 
 namespace verbena::cli {

@@ -20,7 +20,7 @@ TEST(KernelFeaturesTest, EachHasANameAndAMeaning) {
   }
 }
 
-TEST(KernelFeaturesTest, FindsWhatThisKernelMustHave) {
+TEST(KernelFeaturesTest, FindsTheFeaturesOfAnySupportedKernel) {
   utsname system{};
   ASSERT_EQ(uname(&system), 0);
   if (std::atof(system.release) < 6) GTEST_SKIP() << "says nothing about Linux before 6.0";

@@ -6,10 +6,14 @@
 
 #include <tl/expected.hpp>
 
-#include "cli/exit_code.h"
 #include "verbena/error.h"
 
 namespace verbena::cli {
+
+// Exit codes besides EXIT_SUCCESS and EXIT_FAILURE, the same as a shell's.
+constexpr int kMisuse = 2;           // the command line is wrong; nothing was done
+constexpr int kNotExecutable = 126;  // a program that was to be run exists but cannot be executed
+constexpr int kNotFound = 127;       // there is no such program
 
 // Why a subcommand failed, and the exit code. Converts from an error of the API.
 struct Failure {

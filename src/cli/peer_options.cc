@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/json_text.h"
+#include "cli/json.h"
 #include "cli/server.h"
 
 namespace verbena::cli {

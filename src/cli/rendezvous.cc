@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "cli/interrupt.h"
-#include "cli/json_text.h"
+#include "cli/json.h"
 
 namespace verbena::cli {
 namespace {
@@ -119,8 +119,13 @@ ErrorOr<JsonRendezvous> JsonRendezvous::Meet(const std::string& host, uint16_t p
     SendAtOnce(file.get());
     return JsonRendezvous(std::move(file));
   }
-  return Fail(SystemError("no server answers at " + host + ", TCP port " + std::to_string(port) +
-                          "; start the server there first"));
+  const std::string server = "the server at " + host + ", TCP port " + std::to_string(port);
+  if (errno == ENETUNREACH) {
+    return Fail(SystemError("cannot reach " + server +
+                            ": no network interface leads there (verbena devices shows those that "
+                            "are up)"));
+  }
+  return Fail(SystemError("cannot reach " + server + "; start the server there first"));
 }
 
 ErrorOr<void> JsonRendezvous::Tell(const nlohmann::json& message) {

@@ -72,7 +72,7 @@ TEST(RendezvousTest, RefusesLinesThatAreNotJsonObjects) {
   }
 }
 
-TEST(RendezvousTest, ErrorsSayWhatToDo) {
+TEST(RendezvousTest, ErrorsNameTheRemedy) {
   uint16_t port = 0;
   {
     const auto listener = Listener::Open(0);

@@ -11,7 +11,7 @@
 namespace verbena::cli {
 namespace {
 
-TEST(Rsockets, SaysWhichLibraryIsMissing) {
+TEST(Rsockets, NamesTheMissingLibrary) {
   const auto used = UseRsockets("/no/such/folder");
   ASSERT_FALSE(used);
   EXPECT_NE(used.error().text.find("/no/such/folder/libverbena-sockets.so"), std::string::npos);

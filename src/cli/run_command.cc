@@ -36,7 +36,7 @@ constexpr const char* kLibrary = "libibverbs.so.1";
 // The options that go to the library as environment variables, which the program's children
 // inherit.
 struct Choices {
-  std::string look = {};
+  std::string link_layer = {};
   std::string transport = {};
   std::string trace = {};
   std::string log = {};
@@ -72,7 +72,7 @@ std::optional<fs::path> LibraryFolder(const fs::path& program) {
 void Set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 
 void SetUp(const Choices& choices) {
-  if (!choices.look.empty()) Set("VERBENA_LINK_LAYER", choices.look);
+  if (!choices.link_layer.empty()) Set("VERBENA_LINK_LAYER", choices.link_layer);
   if (!choices.transport.empty()) Set("VERBENA_TRANSPORT", choices.transport);
   // Absolute, because the program can change its directory before the library opens the file.
   if (!choices.trace.empty()) Set("VERBENA_TRACE", fs::absolute(choices.trace));
@@ -204,7 +204,7 @@ std::string CheckGuestSize(const std::string& text) {
   return *bytes < host::kGuestMinimum ? "the memory of a guest must be at least 64K" : "";
 }
 
-// Checked here, because otherwise the program goes on without a budget and warns too late.
+// Checked here, because otherwise the program runs without a budget and the warning is late.
 std::string CheckSwap(const std::string& path) {
   if (path.empty()) return "the path is empty: name a directory such as /var/tmp";
   std::error_code ignored;
@@ -267,7 +267,9 @@ CommandOption AddGuestOptions(Command command, Choices& choices, const CommandOp
                  "its share of scarce memory, relative to the weights of other guests (100)")
       .Within(1, host::kWeightMax)
       .Needs(guest);
-  command.AddOption("--broker", choices.broker, "the socket of the broker").Needs(guest);
+  command.AddOption("--broker", choices.broker, "the socket of the broker")
+      .Type("SOCKET")
+      .Needs(guest);
   return guest;
 }
 
@@ -304,10 +306,10 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
   };
   const auto state = std::make_shared<State>();
   Command command = root.AddCommand("run", "run an unmodified RDMA program on Verbena");
-  const CommandOption look =
+  const CommandOption link_layer =
       command
           .AddOption(
-              "--link-layer", state->choices.look,
+              "--link-layer", state->choices.link_layer,
               "the kind of device that the program sees: roce, addressed by GID, or ib, also "
               "addressed by LID (roce)")
           .OneOf({"roce", "ib"});
@@ -317,7 +319,7 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
                  "programs that connect by librdmacm, as perftest does with -R; with both, the "
                  "program sees two devices, and librdmacm uses the first (roce)")
       .OneOf({"roce", "iwarp", "roce,iwarp", "iwarp,roce"})
-      .Excludes(look);
+      .Excludes(link_layer);
   command
       .AddOption("--trace", state->choices.trace,
                  "append all packets to this pcapng file, for Wireshark; %p in the name becomes "

@@ -127,7 +127,7 @@ TEST_F(RunCommandTest, AnErrorNamesTheProgramThatIsMissing) {
   EXPECT_NE(run.outcome.error().text.find("no-such-program"), std::string::npos);
 }
 
-TEST(RunCommandOptionsTest, RefusesValuesThatTheLibraryDoesNotKnow) {
+TEST(RunCommandOptionsTest, RefusesUnknownValues) {
   EXPECT_FALSE(RunRun("run --link-layer token-ring -- true").parsed);
   EXPECT_FALSE(RunRun("run --transport carrier-pigeon -- true").parsed);
   EXPECT_FALSE(RunRun("run --transport iwarp,iwarp -- true").parsed);

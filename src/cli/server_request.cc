@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/json_fields.h"
+#include "cli/json.h"
 
 namespace verbena::cli {
 namespace {

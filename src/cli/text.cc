@@ -36,6 +36,7 @@ std::string Text(const char* format, ...) {
 
 std::string BytesText(double bytes) {
   constexpr std::array kUnits{" bytes", " KiB", " MiB", " GiB", " TiB"};
+  if (bytes == 1) return "1 byte";
   return Scaled(bytes, 1'024, kUnits);
 }
 

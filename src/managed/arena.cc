@@ -46,7 +46,8 @@ ErrorOr<std::unique_ptr<Arena>> Arena::Make(const ArenaOptions& options,
   return std::unique_ptr<Arena>(new Arena(std::move(*parts), options, callbacks));
 }
 
-// The way to catch accesses is known only when it was tried, and may need larger granules.
+// Which view the system permits is known only after a try, and the SignalView may need larger
+// granules.
 ErrorOr<Arena::Parts> Arena::MakeMemory(const ArenaOptions& options) {
   std::string why;
   for (const CpuViewKind kind : {CpuViewKind::kUserfault, CpuViewKind::kSignal}) {

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 using ArenaThreads = ArenaFixture;
 
-TEST_P(ArenaThreads, IsMemory) {
+TEST_P(ArenaThreads, ReadsBackWhatWasWritten) {
   MAKE_OR_SKIP(Options(kMebibyte, kMebibyte));
   EXPECT_EQ(Read(7), 0u);
   Write(7, 5);
@@ -29,7 +29,7 @@ TEST_P(ArenaThreads, IsMemory) {
   EXPECT_EQ(arena_->residency(9 * kPage), Residency::kAbsent);
 }
 
-TEST_P(ArenaThreads, MoreThanTheBudgetComesAndGoes) {
+TEST_P(ArenaThreads, MoreThanTheBudgetIsPagedInAndOut) {
   constexpr uint64_t kPages = 1024;
   MAKE_OR_SKIP(Options(kPages * kPage, kPages / 4 * kPage));
   ResidentPeak peak(*arena_);
@@ -43,7 +43,7 @@ TEST_P(ArenaThreads, MoreThanTheBudgetComesAndGoes) {
   EXPECT_EQ(arena_->residency(0), Residency::kSwapped);
 }
 
-TEST_P(ArenaThreads, TheAdapterSeesWhatTheProgramWroteAndTheOtherWayRound) {
+TEST_P(ArenaThreads, BothViewsShowEachOthersWrites) {
   constexpr uint64_t kPages = 512;
   MAKE_OR_SKIP(Options(kPages * kPage, kPages / 4 * kPage));
   for (uint64_t i = 0; i < kPages; ++i) Write(i, i + 1);
@@ -64,7 +64,7 @@ TEST_P(ArenaThreads, TheAdapterSeesWhatTheProgramWroteAndTheOtherWayRound) {
   for (uint64_t i = 0; i < kPages; ++i) ASSERT_EQ(Read(i), i + 1 + kPages);
 }
 
-TEST_P(ArenaThreads, AWantBeyondTheBudgetIsServedInParts) {
+TEST_P(ArenaThreads, ARequestBeyondTheBudgetIsServedInParts) {
   constexpr uint64_t kPages = 256;
   MAKE_OR_SKIP(Options(kPages * kPage, 64 * kPage));
   uint64_t done = 0;
@@ -94,7 +94,7 @@ TEST_P(ArenaThreads, TheBudgetMayChange) {
   EXPECT_EQ(arena_->report().budget_bytes, kPages * kPage);
 }
 
-TEST_P(ArenaThreads, WhatIsDiscardedIsZero) {
+TEST_P(ArenaThreads, DiscardedGranulesAreZero) {
   MAKE_OR_SKIP(Options(kMebibyte, kMebibyte));
   for (uint64_t i = 0; i < 256; ++i) Write(i, 1);
   arena_->Discard(10 * kPage + 1, 20 * kPage);
@@ -107,7 +107,7 @@ TEST_P(ArenaThreads, WhatIsDiscardedIsZero) {
   EXPECT_EQ(Read(30), 1u);
 }
 
-TEST_P(ArenaThreads, CanBeDrawn) {
+TEST_P(ArenaThreads, ResidencyMapCountsEachGranule) {
   MAKE_OR_SKIP(Options(kMebibyte, kMebibyte));
   for (uint64_t i = 64; i < 128; ++i) Write(i, 1);
   const std::vector<ResidencyCell> map = arena_->ResidencyMap(4);
@@ -119,7 +119,7 @@ TEST_P(ArenaThreads, CanBeDrawn) {
   EXPECT_EQ(arena_->ResidencyMap(1000).size(), 1000u);
 }
 
-TEST_P(ArenaThreads, OfAHundredGigabytesCostsNothingUntilItIsUsed) {
+TEST_P(ArenaThreads, AHundredGigabytesCostNothingUntilUsed) {
   constexpr uint64_t kSize = uint64_t{100} << 30;
   MAKE_OR_SKIP(Options(kSize, kMebibyte));
   const uint64_t last = kSize / kPage - 1;
@@ -190,7 +190,7 @@ TEST_P(ArenaThreads, ManyThreadsAndTheAdapterInFourTimesTheBudget) {
 INSTANTIATE_TEST_SUITE_P(Views, ArenaThreads,
                          testing::Values(CpuViewKind::kUserfault, CpuViewKind::kSignal), NameOf);
 
-TEST(Arena, SaysWhyItCannotBe) {
+TEST(Arena, NamesTheOptionThatIsWrong) {
   const ArenaCallbacks callbacks{
       .on_ready = [](auto, const auto&) {}, .unmap_adapter = [](auto) {}, .on_store = {}};
   ArenaOptions options{
@@ -205,10 +205,10 @@ TEST(Arena, SaysWhyItCannotBe) {
   EXPECT_EQ(Arena::Make(options, callbacks).error().os_error, EINVAL);
 }
 
-TEST(ResidentSumTest, KnowsNowAndTheMostThereEverWas) {
+TEST(ResidentSumTest, KnowsTheCurrentSumAndThePeak) {
   ResidentSum sum;
   sum.Change(0, 5);  // of one arena
-  sum.Change(0, 7);  // of another
+  sum.Change(0, 7);  // of another arena
   sum.Change(5, 1);
   EXPECT_EQ(sum.now(), 8u);
   EXPECT_EQ(sum.peak(), 12u);
@@ -216,7 +216,7 @@ TEST(ResidentSumTest, KnowsNowAndTheMostThereEverWas) {
   EXPECT_EQ(sum.peak(), 12u);
 }
 
-TEST_P(ArenaThreads, IsCountedWhileItIsThere) {
+TEST_P(ArenaThreads, IsInTheSumUntilItIsDestroyed) {
   ResidentSum sum;
   ArenaOptions options = Options(kMebibyte, kMebibyte);
   options.counted_in = &sum;
@@ -232,7 +232,7 @@ TEST_P(ArenaThreads, IsCountedWhileItIsThere) {
 }
 
 // For simulations, which decide when the pager runs.
-TEST(ArenaRunOnceTest, WithoutAThreadItWorksInItsRoundsOnly) {
+TEST(ArenaRunOnceTest, WithoutAThreadItWorksInRunOnceOnly) {
   memory::SignalGuard::Install();
   int answers = 0;
   const ArenaCallbacks callbacks{

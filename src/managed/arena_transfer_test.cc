@@ -41,7 +41,7 @@ class ArenaTransferThreads : public testing::Test {
   std::unique_ptr<Arena> arena_;
 };
 
-TEST_F(ArenaTransferThreads, WhatGoesInComesOut) {
+TEST_F(ArenaTransferThreads, CopiesInAndOut) {
   std::vector<std::byte> in(kSize), out(kSize);
   for (uint64_t i = 0; i < kSize; ++i) in[i] = static_cast<std::byte>(i * 7 + i / kPage);
   MoveAll(true, in);
@@ -50,7 +50,7 @@ TEST_F(ArenaTransferThreads, WhatGoesInComesOut) {
   EXPECT_EQ(in, out);
 }
 
-TEST_F(ArenaTransferThreads, OthersAreAnsweredAsBefore) {
+TEST_F(ArenaTransferThreads, OtherRequestsAreAnsweredAsBefore) {
   std::vector<std::byte> page(kPage, std::byte{9});
   ASSERT_TRUE(transfer_.CopyIn(*arena_, 3 * kPage, page));
   uint64_t seen = 0;
@@ -60,7 +60,7 @@ TEST_F(ArenaTransferThreads, OthersAreAnsweredAsBefore) {
   }
 }
 
-TEST_F(ArenaTransferThreads, SaysWhatIsLost) {
+TEST_F(ArenaTransferThreads, ReportsLostGranules) {
   std::vector<std::byte> bytes(kSize, std::byte{1});
   MoveAll(true, bytes);
   uint64_t at = 0;

@@ -9,8 +9,8 @@
 #include "managed/arena.h"
 #include "tests/support/arena_fixture.h"
 
-// The swap store is slow, fails, is full or returns wrong data: only what it fails to return is
-// lost.
+// The swap store is slow, fails, is full or returns wrong data: only contents that it fails to
+// return are lost.
 
 namespace verbena::managed {
 namespace {
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 using ArenaTroubleThreads = ArenaFixture;
 
-TEST_P(ArenaTroubleThreads, ASlowStoreIsOnlySlow) {
+TEST_P(ArenaTroubleThreads, ASlowStoreDelaysButLosesNothing) {
   MAKE_OR_SKIP(Options(2 * kMebibyte, 64 * kPage));
   trouble_->delay_us = 2000;
   for (uint64_t i = 0; i < 200; ++i) Write(i, i + 1);
@@ -53,14 +53,14 @@ TEST_P(ArenaTroubleThreads, WhenTheStoreIsFullThreadsWaitUntilThereIsRoom) {
   EXPECT_LT(written, 200u);
   EXPECT_EQ(adapter_->last_report, paging::StoreReport::kFull);
   EXPECT_EQ(adapter_->Access(500 * kPage, kPage, true, [](auto, auto) {}), 0u);
-  EXPECT_TRUE(adapter_->was_refused()) << "the adapter need not wait";
+  EXPECT_TRUE(adapter_->was_refused()) << "the adapter does not wait";
   trouble_->is_full = false;
   program.join();
   for (uint64_t i = 0; i < 512; ++i) ASSERT_EQ(Read(i), i + 1);
   EXPECT_EQ(adapter_->last_report, paging::StoreReport::kWell);
 }
 
-TEST_P(ArenaTroubleThreads, WhenTheStoreStaysFullAThreadIsRefusedInTheEnd) {
+TEST_P(ArenaTroubleThreads, WhenTheStoreStaysFullAThreadIsRefusedAfterItsPatience) {
   ArenaOptions options = Options(2 * kMebibyte, 64 * kPage);
   options.compress = false;
   options.paging.patience = Milliseconds(50);
@@ -73,7 +73,7 @@ TEST_P(ArenaTroubleThreads, WhenTheStoreStaysFullAThreadIsRefusedInTheEnd) {
   uint64_t refused = 0;
   while (refused < 512 && can_write(refused)) ++refused;
   ASSERT_LT(refused, 512u);
-  EXPECT_NE(arena_->residency(refused * kPage), Residency::kBroken) << "it is not lost";
+  EXPECT_NE(arena_->residency(refused * kPage), Residency::kBroken) << "the contents are not lost";
   trouble_->is_full = false;
   for (uint64_t i = 0; i < refused; ++i) EXPECT_EQ(Read(i), i + 1);
 }
@@ -85,7 +85,7 @@ TEST_P(ArenaTroubleThreads, ReadsThatFailOnceAreTriedAgain) {
   for (uint64_t i = 0; i < 512; ++i) ASSERT_EQ(Read(i), i + 1);
 }
 
-TEST_P(ArenaTroubleThreads, ACorruptGranuleIsAnErrorAndNothingElseIs) {
+TEST_P(ArenaTroubleThreads, OnlyACorruptGranuleIsAnError) {
   ArenaOptions options = Options(2 * kMebibyte, 64 * kPage);
   options.paging.read_ahead_max = 0;
   MAKE_OR_SKIP(options);
@@ -94,7 +94,7 @@ TEST_P(ArenaTroubleThreads, ACorruptGranuleIsAnErrorAndNothingElseIs) {
   trouble_->lying_reads = 1'000'000;
   EXPECT_FALSE(CanRead(3)) << "SIGSEGV, which a guarded access turns into a result";
   trouble_->lying_reads = 0;
-  EXPECT_FALSE(CanRead(3)) << "what was lost stays lost";
+  EXPECT_FALSE(CanRead(3)) << "lost contents stay lost";
   EXPECT_EQ(arena_->residency(3 * kPage), Residency::kBroken);
   EXPECT_EQ(adapter_->Access(3 * kPage, kPage, false, [](auto, auto) {}), 0u);
   EXPECT_TRUE(adapter_->was_refused());
@@ -106,10 +106,10 @@ TEST_P(ArenaTroubleThreads, ACorruptGranuleIsAnErrorAndNothingElseIs) {
   for (int i = 0; i < 5000 && arena_->residency(3 * kPage) == Residency::kBroken; ++i) {
     std::this_thread::sleep_for(milliseconds(1));
   }
-  EXPECT_EQ(Read(3), 0u) << "given up, it can be used again";
+  EXPECT_EQ(Read(3), 0u) << "usable again after Discard";
 }
 
-TEST_P(ArenaTroubleThreads, GoesAwayWhileThreadsWait) {
+TEST_P(ArenaTroubleThreads, IsDestroyedWhileThreadsWait) {
   MAKE_OR_SKIP(Options(2 * kMebibyte, 64 * kPage));
   for (uint64_t i = 0; i < 512; ++i) Write(i, i + 1);
   trouble_->delay_us = 60'000'000;
@@ -122,7 +122,7 @@ TEST_P(ArenaTroubleThreads, GoesAwayWhileThreadsWait) {
   EXPECT_EQ(refused, 4);
 }
 
-TEST_P(ArenaTroubleThreads, ThreadsOnAStoreThatStumblesAndABudgetThatChanges) {
+TEST_P(ArenaTroubleThreads, ThreadsWithAFailingStoreAndAChangingBudget) {
   constexpr uint64_t kSize = 16 * kMebibyte;
   ArenaOptions options = Options(kSize, kSize / 4);
   options.paging.read_attempts = 1000;

@@ -21,14 +21,14 @@
 #include "managed/memory_file.h"
 #include "memory/copy/guarded_copy.h"
 
-// One suite for both views: the pager and the program can rely on the same rules, however the
-// accesses are caught.
+// One suite for both views: the pager and the program can rely on the same rules, however accesses
+// are caught.
 
 namespace verbena::managed {
 namespace {
 
 constexpr uint32_t kGranules = 64;
-constexpr PageShift kGranule(13);  // more than a page, so that runs of pages are tried
+constexpr PageShift kGranule(13);  // more than a page, to test runs of pages
 
 class CpuViewThreads : public testing::TestWithParam<CpuViewKind> {
  protected:
@@ -100,7 +100,7 @@ TEST_P(CpuViewThreads, AReadWaitsUntilItSeesTheBytes) {
   program.join();
 }
 
-TEST_P(CpuViewThreads, AWriteAfterAReadIsAFaultOfItsOwn) {
+TEST_P(CpuViewThreads, AWriteAfterAReadFaultsAgain) {
   memory_->MakeZero({5, 1});
   std::thread program([&] {
     EXPECT_EQ(Read(CpuWord(5)), 0u);
@@ -124,7 +124,7 @@ TEST_P(CpuViewThreads, AWriteToAbsentPagesIsReportedAsAWrite) {
   program.join();
 }
 
-TEST_P(CpuViewThreads, MappedReadOnlyAgainItCatchesTheNextWrite) {
+TEST_P(CpuViewThreads, AGranuleMappedReadOnlyAgainFaultsOnTheNextWrite) {
   memory_->MakeZero({5, 1});
   view_->Map({5, 1}, true);
   Write(CpuWord(5), 7);
@@ -137,7 +137,7 @@ TEST_P(CpuViewThreads, MappedReadOnlyAgainItCatchesTheNextWrite) {
   program.join();
 }
 
-TEST_P(CpuViewThreads, WhatIsUnmappedFaultsAgainAndIsTheSame) {
+TEST_P(CpuViewThreads, AnUnmappedGranuleFaultsAgainAndKeepsItsContents) {
   memory_->MakeZero({0, kGranules});
   view_->Map({0, kGranules}, true);
   for (uint32_t i = 0; i < kGranules; ++i) Write(CpuWord(i), i);
@@ -151,7 +151,7 @@ TEST_P(CpuViewThreads, WhatIsUnmappedFaultsAgainAndIsTheSame) {
   for (uint32_t i = 0; i < kGranules; ++i) EXPECT_EQ(Read(CpuWord(i)), i);
 }
 
-TEST_P(CpuViewThreads, WhatCameBackFromElsewhereIsSeen) {
+TEST_P(CpuViewThreads, ContentsWrittenByTheAdapterAreVisible) {
   memory_->MakeZero({1, 1});
   view_->Map({1, 1}, true);
   Write(CpuWord(1), 1);
@@ -165,7 +165,7 @@ TEST_P(CpuViewThreads, WhatCameBackFromElsewhereIsSeen) {
   program.join();
 }
 
-TEST_P(CpuViewThreads, ThreadsThatWaitForOneGranuleAllGoOn) {
+TEST_P(CpuViewThreads, AllThreadsThatWaitForAGranuleAreWoken) {
   memory_->MakeZero({7, 1});
   std::vector<std::thread> program;
   for (int i = 0; i < 8; ++i) program.emplace_back([&] { EXPECT_EQ(Read(CpuWord(7)), 0u); });
@@ -174,7 +174,7 @@ TEST_P(CpuViewThreads, ThreadsThatWaitForOneGranuleAllGoOn) {
   for (std::thread& thread : program) thread.join();
 }
 
-TEST_P(CpuViewThreads, ManyThreadsAndAPagerThatTakesPagesAway) {
+TEST_P(CpuViewThreads, ManyThreadsAndAPagerThatUnmaps) {
   constexpr int kThreads = 4;
   constexpr int kEach = 2000;
   memory_->MakeZero({0, kGranules});
@@ -212,13 +212,13 @@ TEST_P(CpuViewThreads, ARefusedAccessRaisesASignal) {
   });
   // Guarded accesses turn the signal into a result.
   EXPECT_FALSE(memory::GuardedLoad64(CpuWord(4)));
-  EXPECT_FALSE(memory::GuardedStore64(CpuWord(4), 1)) << "the second time without the pager";
+  EXPECT_FALSE(memory::GuardedStore64(CpuWord(4), 1)) << "the second refusal needs no pager";
   EXPECT_TRUE(memory::GuardedLoad64(CpuWord(3)));
   EXPECT_TRUE(memory::GuardedLoad64(CpuWord(5)));
   stops_ = true;
   pager.join();
   view_->Map({4, 1}, true);
-  EXPECT_TRUE(memory::GuardedStore64(CpuWord(4), 5)) << "not for ever";
+  EXPECT_TRUE(memory::GuardedStore64(CpuWord(4), 5)) << "a refusal ends with Map";
   EXPECT_EQ(*AdapterWord(4), 5u);
   view_->Refuse({4, 1});
   view_->Unmap({4, 1});
@@ -228,7 +228,7 @@ TEST_P(CpuViewThreads, ARefusedAccessRaisesASignal) {
   program.join();
 }
 
-TEST_P(CpuViewThreads, StopEndsThoseWhoWait) {
+TEST_P(CpuViewThreads, StopRaisesASignalInWaitingThreads) {
   *AdapterWord(2) = 77;
   std::atomic<int> refused = 0;
   std::vector<std::thread> program;
@@ -257,7 +257,7 @@ TEST_P(CpuViewThreads, AHoleThatTheProgramPunchedShowsZeros) {
   pager.join();
 }
 
-TEST_P(CpuViewThreads, WhoIsWokenForNothingFaultsAgain) {
+TEST_P(CpuViewThreads, AThreadWokenWithoutAMappingFaultsAgain) {
   memory_->MakeZero({9, 1});
   std::thread program([&] { EXPECT_EQ(Read(CpuWord(9)), 0u); });
   EXPECT_EQ(Await().granule, 9u);
@@ -275,7 +275,7 @@ TEST_P(CpuViewThreads, AChildDoesNotWait) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST_P(CpuViewThreads, SaysHowItWorks) { EXPECT_NE(std::string(view_->method()), ""); }
+TEST_P(CpuViewThreads, NamesItsMethod) { EXPECT_NE(std::string(view_->method()), ""); }
 
 INSTANTIATE_TEST_SUITE_P(Views, CpuViewThreads,
                          testing::Values(CpuViewKind::kUserfault, CpuViewKind::kSignal),
@@ -284,14 +284,14 @@ INSTANTIATE_TEST_SUITE_P(Views, CpuViewThreads,
                                                                                     : "signal");
                          });
 
-TEST(MakeCpuView, FindsOneThatWorks) {
+TEST(MakeCpuView, MakesAViewThatThisSystemPermits) {
   const auto memory = std::move(MemoryFile::Make(kGranule.bytes(), kGranule).value());
   EXPECT_TRUE(MakeCpuView(CpuViewKind::kBest, memory->cpu_view(), kGranule));
 }
 
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
-TEST(GranuleFor, KeepsToWhatWasWishedIfThatFits) {
+TEST(GranuleFor, IsTheWishedSizeIfTheMappingsSuffice) {
   EXPECT_EQ(GranuleFor(64 * kMebibyte, 16 * kMebibyte, PageShift(12), 65530), PageShift(12));
   EXPECT_EQ(GranuleFor(64 * kMebibyte, 16 * kMebibyte, PageShift(21), 65530), PageShift(21));
 }
@@ -307,7 +307,7 @@ TEST(GranuleFor, EndsAtTwoMegabytes) {
   EXPECT_EQ(GranuleFor(~uint64_t{0}, ~uint64_t{0} / 4, PageShift(12), 65530), PageShift(21));
 }
 
-TEST(MappingsMax, IsASensibleNumber) { EXPECT_GE(MappingsMax(), 1000u); }
+TEST(MappingsMax, IsAtLeastAThousand) { EXPECT_GE(MappingsMax(), 1000u); }
 
 }  // namespace
 }  // namespace verbena::managed

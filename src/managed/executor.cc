@@ -135,13 +135,13 @@ void Executor::ServeFaults() {
   for (const CpuFault& fault : std::span(faults).first(count)) RequestForCpu(fault);
 }
 
-// Threads that wait in a fault go on waiting: from here on no answer wakes them.
+// Threads that wait in a fault keep waiting: from here on no answer wakes them.
 void Executor::HoldProgram() {
   holds_program_ = true;
   view_.Unmap({0, memory_.granule_count()});
 }
 
-// The adapter hears of it first, so that it requests no page that is being discarded.
+// Unmaps for the adapter first, so that it requests no page that is being discarded.
 void Executor::ServeGone(Run among) {
   for (uint32_t i = among.first; i < among.end(); ++i) {
     Run run{i, 0};
@@ -194,7 +194,7 @@ void Executor::SetPending(Run run, bool is_write, bool is_pending) {
   }
 }
 
-// Empty if there is none.
+// Empty if the request covers no whole granule.
 Run Executor::WholeGranules(const Request& request) const {
   const uint64_t granule = memory_.granule().bytes();
   const uint64_t first = (request.first_byte + granule - 1) / granule;
@@ -232,8 +232,8 @@ void Executor::Discard(Run run) {
   }
 }
 
-// Submits the orders of one step together and takes the outcomes, until all remaining orders are in
-// flight: only the end of a transfer wakes the pager for them.
+// Submits the orders of one step together, and takes outcomes until all remaining orders are in
+// flight: only the end of a transfer wakes the pager for those.
 void Executor::ServeStore() {
   std::array<SwapOutcome, 32> outcomes;
   size_t count = 0;
@@ -244,7 +244,7 @@ void Executor::ServeStore() {
   } while (count > 0 || store_.has_outcomes());
 }
 
-// Those of one transfer come one after the other, and are taken together.
+// Outcomes of one transfer are adjacent, and are taken together.
 void Executor::TakeOutcomes(std::span<const SwapOutcome> outcomes) {
   while (!outcomes.empty()) {
     const SwapOutcome& first = outcomes.front();
@@ -346,7 +346,8 @@ void Executor::Unmap(const paging::Action& action) {
   leaving_.push_back(memory_.Contents(action.run));
 }
 
-// Reports all leaving granules in one call, because the adapter has to stop for each.
+// Reports all leaving granules in one call, because the adapter has to stop its accesses for each
+// call.
 void Executor::UnmapForAdapter() {
   if (leaving_.empty()) return;
   callbacks_.unmap_adapter(leaving_);

@@ -20,7 +20,7 @@ constexpr uint32_t kBudget = 32;
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): the clock is a function
 Time now;
 
-// A view without a program: the test says which accesses fault, and sees what is mapped.
+// A view without a program: the test sets which accesses fault, and reads what is mapped.
 class ViewForTest final : public CpuView {
  public:
   void Unmap(paging::Run run) override { Set(run, 0); }
@@ -99,7 +99,7 @@ class ExecutorTest : public testing::Test {
     now += Microseconds(10);
     executor_->OnTime();
     executor_->ServeStore();
-    EXPECT_FALSE(store_->has_outcomes()) << "nothing would wake the pager for them";
+    EXPECT_FALSE(store_->has_outcomes()) << "no event would wake the pager for these";
   }
   std::byte& First(uint32_t granule) { return memory_->Contents({granule, 1})[0]; }
 
@@ -123,7 +123,7 @@ TEST_F(ExecutorTest, AFaultMapsWhatItNeeds) {
   EXPECT_EQ(executor_->residency(6), Residency::kAbsent);
 }
 
-TEST_F(ExecutorTest, ASwappedGranuleThatIsDiscardedIsNowhere) {
+TEST_F(ExecutorTest, DiscardingASwappedGranuleFreesItsCopy) {
   for (uint32_t i = 0; i < kGranules; ++i) {
     Await(i, 2);
     First(i) = std::byte{1};
@@ -134,7 +134,7 @@ TEST_F(ExecutorTest, ASwappedGranuleThatIsDiscardedIsNowhere) {
   EXPECT_EQ(executor_->residency(swapped), Residency::kAbsent);
 }
 
-TEST_F(ExecutorTest, ThreadsThatWaitForTheSameAreOneWant) {
+TEST_F(ExecutorTest, ThreadsThatWaitForOneGranuleShareARequest) {
   for (uint32_t i = 0; i < kGranules; ++i) {
     Await(i, 2);
     First(i) = static_cast<std::byte>(i);
@@ -149,7 +149,7 @@ TEST_F(ExecutorTest, ThreadsThatWaitForTheSameAreOneWant) {
   EXPECT_EQ(First(absent), static_cast<std::byte>(absent));
 }
 
-TEST_F(ExecutorTest, WhoWalksFaultsSeldom) {
+TEST_F(ExecutorTest, ASequentialWalkFaultsSeldom) {
   executor_->Serve({.kind = Request::Kind::kSetBudget, .length = kGranules * 4096});
   uint32_t faults = 0;
   for (uint32_t i = 0; i < kGranules; ++i) {
@@ -160,7 +160,7 @@ TEST_F(ExecutorTest, WhoWalksFaultsSeldom) {
   EXPECT_LE(faults, 4 + kGranules / FaultStreams::kWindowMax);
 }
 
-TEST_F(ExecutorTest, AWriterMakesNothingDirtyThatHasContents) {
+TEST_F(ExecutorTest, AWriteMakesNoOtherGranuleWithContentsDirty) {
   for (uint32_t i = 0; i < kGranules; ++i) {
     Await(i, 2);
     First(i) = std::byte{1};
@@ -175,7 +175,7 @@ TEST_F(ExecutorTest, AWriterMakesNothingDirtyThatHasContents) {
   ADD_FAILURE() << "each write made the next granule writable";
 }
 
-TEST_F(ExecutorTest, ThoseBehindTheEndOfWhatCameAreWoken) {
+TEST_F(ExecutorTest, ThreadsBehindAPartialAnswerAreWoken) {
   // A walk with a small budget: only a part of a requested window is paged in.
   executor_->Serve({.kind = Request::Kind::kSetBudget, .length = 16 * 4096});
   for (uint32_t i = 0; i < 100; ++i) Await(i, 2);
@@ -194,14 +194,14 @@ TEST_F(ExecutorTest, TheAdapterIsAnsweredInBytes) {
   EXPECT_LT(*answer_, 200 * 4096u);
 }
 
-TEST_F(ExecutorTest, WhatLeavesIsTakenFromTheAdapterFirst) {
+TEST_F(ExecutorTest, LeavingGranulesAreUnmappedForTheAdapterFirst) {
   executor_->Serve({.for_write = true, .first_byte = 0, .length = 1, .ticket = 1});
   for (uint32_t i = 1; i < kGranules; ++i) Await(i, 2);
   EXPECT_EQ(unmaps_, 1U);
   EXPECT_NE(executor_->residency(0), Residency::kInMemory);
 }
 
-TEST_F(ExecutorTest, WhatLeavesTogetherIsTakenFromTheAdapterAtOnce) {
+TEST_F(ExecutorTest, GranulesThatLeaveTogetherAreUnmappedInOneCall) {
   constexpr uint64_t kEverySecond = 8192;
   for (uint64_t at = 0; at < kGranules * 4096; at += kEverySecond) {
     executor_->Serve({.for_write = true, .first_byte = at, .length = 1, .ticket = at});
@@ -211,7 +211,7 @@ TEST_F(ExecutorTest, WhatLeavesTogetherIsTakenFromTheAdapterAtOnce) {
   EXPECT_LE(unmap_calls_ * 2, unmaps_);
 }
 
-TEST_F(ExecutorTest, AThreadThatCannotHaveMemoryIsNotForgotten) {
+TEST_F(ExecutorTest, AThreadThatWaitsForMemoryIsServedLater) {
   MakeStore({.bytes_max = 0});  // full from the start
   Random random(1);
   uint32_t next = 0;
@@ -232,7 +232,7 @@ TEST_F(ExecutorTest, AThreadThatCannotHaveMemoryIsNotForgotten) {
   EXPECT_EQ(view_.rights[next], 2);
 }
 
-TEST_F(ExecutorTest, WhatTheStoreHasNoRoomForIsOrderedLater) {
+TEST_F(ExecutorTest, OrdersBeyondTheStoresLimitAreSubmittedLater) {
   MakeStore({.orders_max = 1});
   Random random(2);
   std::array<std::byte, kGranules> last{};
@@ -254,7 +254,7 @@ TEST_F(ExecutorTest, ChangesOfTheBudgetTakeEffect) {
   EXPECT_EQ(executor_->report().budget_bytes, 16 * 4096u);
 }
 
-TEST_F(ExecutorTest, AllocatesNothingOnceItRuns) {
+TEST_F(ExecutorTest, AllocatesNothingInSteadyState) {
   Random random(3);
   const auto run = [&](int steps) {
     for (int i = 0; i < steps; ++i) {

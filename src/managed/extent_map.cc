@@ -45,7 +45,7 @@ void ExtentMap::Grow(uint32_t slabs) {
   for (uint32_t i = before + slabs; i-- > before;) Link(i);
 }
 
-// A slab of this size with room, a fresh one if need be.
+// A slab of this size with room; takes an unassigned one if there is none.
 uint32_t ExtentMap::SlabFor(uint32_t units) {
   if (heads_[units] != kNone) return heads_[units];
   const uint32_t fresh = heads_[0];

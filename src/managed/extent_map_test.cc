@@ -18,7 +18,7 @@ TEST(ExtentMap, HasNoRoomBeforeItGrew) {
   EXPECT_TRUE(map.Take(1));
 }
 
-TEST(ExtentMap, ExtentsOfOneSizeLieInARow) {
+TEST(ExtentMap, ExtentsOfOneSizeAreAdjacent) {
   ExtentMap map;
   map.Grow(2);
   for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(map.Take(8), i * 8);
@@ -27,7 +27,7 @@ TEST(ExtentMap, ExtentsOfOneSizeLieInARow) {
   EXPECT_EQ(map.used_units(), 128u);
 }
 
-TEST(ExtentMap, SizesThatDoNotDivideASlabLeaveItsEnd) {
+TEST(ExtentMap, SizesThatDoNotDivideASlabLeaveItsEndUnused) {
   ExtentMap map;
   map.Grow(1);
   for (uint32_t i = 0; i < 12; ++i) EXPECT_EQ(map.Take(5), i * 5);
@@ -67,7 +67,7 @@ TEST(ExtentMap, GrowsWhileInUse) {
   EXPECT_TRUE(map.IsConsistent());
 }
 
-TEST(ExtentMapDeathTest, KnowsWhatItDidNotGive) {
+TEST(ExtentMapDeathTest, GivingAnExtentThatWasNotTakenDies) {
   ExtentMap map;
   map.Grow(1);
   const uint32_t taken = map.Take(2).value();

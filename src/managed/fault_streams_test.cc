@@ -5,14 +5,14 @@
 namespace verbena::managed {
 namespace {
 
-TEST(FaultStreams, FaultsHereAndThereBringOne) {
+TEST(FaultStreams, ScatteredFaultsPageInOneGranule) {
   FaultStreams streams;
   for (const uint32_t granule : {5u, 100u, 3u, 101u * 7, 4u * 50}) {
     EXPECT_EQ(streams.WindowAt(granule), 1u);
   }
 }
 
-TEST(FaultStreams, AWalkBringsMoreAndMoreUpToABound) {
+TEST(FaultStreams, AWalkDoublesItsWindowUpToABound) {
   FaultStreams streams;
   uint32_t granule = 40;
   for (const uint32_t expected : {1u, 2u, 4u, 8u, 16u, 16u}) {
@@ -21,13 +21,13 @@ TEST(FaultStreams, AWalkBringsMoreAndMoreUpToABound) {
   }
 }
 
-TEST(FaultStreams, GranuleZeroIsNoStreamOfItsOwn) {
+TEST(FaultStreams, AFaultAtGranuleZeroContinuesNoStream) {
   FaultStreams streams;
   EXPECT_EQ(streams.WindowAt(0), 1u);
   EXPECT_EQ(streams.WindowAt(0), 1u);
 }
 
-TEST(FaultStreams, SeveralWalkAtOnce) {
+TEST(FaultStreams, SeveralThreadsWalkAtOnce) {
   FaultStreams streams;
   uint32_t a = 1000, b = 5000;
   for (const uint32_t expected : {1u, 2u, 4u, 8u}) {
@@ -39,7 +39,7 @@ TEST(FaultStreams, SeveralWalkAtOnce) {
   }
 }
 
-TEST(FaultStreams, AWindowThatWasCutGoesOnWhereItEnded) {
+TEST(FaultStreams, ACutWindowContinuesWhereItEnded) {
   FaultStreams streams;
   EXPECT_EQ(streams.WindowAt(10), 1u);
   EXPECT_EQ(streams.WindowAt(11), 2u);
@@ -48,7 +48,7 @@ TEST(FaultStreams, AWindowThatWasCutGoesOnWhereItEnded) {
   EXPECT_EQ(streams.WindowAt(14), 8u);
 }
 
-TEST(FaultStreams, TheQuietestIsForgotten) {
+TEST(FaultStreams, TheStreamIdleTheLongestIsReplaced) {
   FaultStreams streams;
   EXPECT_EQ(streams.WindowAt(10), 1u);
   for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(streams.WindowAt(1000 + 100 * i), 1u);

@@ -10,7 +10,7 @@
 namespace verbena::managed {
 namespace {
 
-TEST(FaultTable, GivesWhatWasPosted) {
+TEST(FaultTable, ReturnsPostedFaults) {
   FaultTable table;
   std::array<CpuFault, 4> faults;
   EXPECT_EQ(table.Take(faults), 0u);
@@ -24,7 +24,7 @@ TEST(FaultTable, GivesWhatWasPosted) {
   EXPECT_EQ(table.Take(faults), 0u);
 }
 
-TEST(FaultTable, HoldsTheSameOnce) {
+TEST(FaultTable, KeepsADuplicateOnce) {
   FaultTable table;
   std::array<CpuFault, 4> faults;
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(table.Post({.granule = 5, .is_write = false}));

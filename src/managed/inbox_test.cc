@@ -17,7 +17,7 @@ bool IsReadable(const Inbox& inbox) {
   return poll(&readable, 1, 0) == 1;
 }
 
-TEST(Inbox, GivesAllInOrder) {
+TEST(Inbox, ReturnsAllInOrder) {
   Inbox inbox = MakeInbox();
   EXPECT_FALSE(IsReadable(inbox));
   for (uint64_t i = 0; i < 3; ++i) inbox.Put({.ticket = i});
@@ -41,7 +41,7 @@ TEST(Inbox, SignalsAgainAfterItWasTaken) {
   }
 }
 
-TEST(Inbox, StopIsForEver) {
+TEST(Inbox, StopIsPermanent) {
   Inbox inbox = MakeInbox();
   inbox.Put({.ticket = 1});
   inbox.PutStop();

@@ -23,8 +23,8 @@
 namespace verbena::managed {
 namespace {
 
-// `size` bytes of addresses that are not in use, from a multiple of `alignment` on; nullptr if
-// there are none.
+// A range of `size` unused bytes of the address space, at a multiple of `alignment`; nullptr if
+// there is none.
 std::byte* ReserveAddresses(uint64_t size, uint64_t alignment) {
   void* const place = mmap(nullptr, size + alignment, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -41,15 +41,16 @@ std::byte* ReserveAddresses(uint64_t size, uint64_t alignment) {
 ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::MakeFile(uint64_t size, PageShift granule) {
   const std::optional<uint64_t> rounded = RoundUp(size, granule);
   if (size == 0 || !rounded || *rounded >> granule.value() > UINT32_MAX) {
-    return Fail(SystemError(EINVAL, "managed memory of this size is not to be had"));
+    return Fail(SystemError(EINVAL, "managed memory has 1 to 2^32 granules"));
   }
   FileDescriptor file(memfd_create("verbena-managed", MFD_CLOEXEC));
   if (!file.is_open()) return Fail(SystemError("memfd_create"));
   const NoFileSizeSignal no_signal;
   if (ftruncate(file.get(), static_cast<off_t>(*rounded)) != 0) {
     if (errno == EFBIG) {
-      return Fail(
-          SystemError(EFBIG, "managed memory is a file, and longer than files may be (ulimit -f)"));
+      return Fail(SystemError(
+          EFBIG,
+          "managed memory is a file in memory, longer than the limit of file sizes (ulimit -f)"));
     }
     return Fail(SystemError("size of managed memory"));
   }
@@ -94,7 +95,7 @@ bool MemoryFile::PutInPlace() {
   return true;
 }
 
-// nullptr, and errno, if there is no place for it.
+// nullptr, and errno, on failure.
 std::byte* MemoryFile::MapView() const {
   std::byte* const place = ReserveAddresses(size_, granule_.bytes());
   if (place == nullptr) return nullptr;
@@ -116,10 +117,10 @@ std::span<std::byte> MemoryFile::Contents(paging::Run run) const {
 
 void MemoryFile::MakeZero(paging::Run run) const {
   const std::span<std::byte> contents = Contents(run);
-  // Pages one by one, each by a fault, take several times as long. If the system cannot do it (it
-  // can since Linux 5.14), they come so all the same.
+  // One call is several times as fast as a page fault for each page. Where the system lacks it
+  // (before Linux 5.14), the memset below faults the pages in.
   if (contents.size() > kPageBytes) madvise(contents.data(), contents.size(), MADV_POPULATE_WRITE);
-  // They need not be new.
+  // Pages that are not new have old contents.
   std::memset(contents.data(), 0, contents.size());
 }
 

@@ -27,7 +27,7 @@ TEST(MemoryFile, CostsNothingUntilItIsTouched) {
   EXPECT_EQ(memory->granule_count(), 1u << 18);
 }
 
-TEST(MemoryFileDeathTest, LongerThanFilesMayBeIsRefusedAndNoSignal) {
+TEST(MemoryFileDeathTest, BeyondTheFileSizeLimitIsAnErrorAndNoSignal) {
   const auto make = [] {
     const rlimit limit{.rlim_cur = 4 * 4096, .rlim_max = RLIM_INFINITY};
     const bool is_set = setrlimit(RLIMIT_FSIZE, &limit) == 0;
@@ -51,7 +51,7 @@ TEST(MemoryFile, BothViewsShowTheSameBytes) {
   EXPECT_FALSE(memory->IsResident(0));
 }
 
-TEST(MemoryFile, DropGivesTheMemoryBackAndShowsZeros) {
+TEST(MemoryFile, DropFreesTheMemoryAndReadsZeros) {
   const auto memory = Make(4 * 4096);
   for (uint32_t i = 0; i < 4; ++i) memory->cpu_view()[i * 4096] = std::byte{9};
   memory->Drop({1, 2});
@@ -61,7 +61,7 @@ TEST(MemoryFile, DropGivesTheMemoryBackAndShowsZeros) {
   EXPECT_EQ(memory->adapter_view()[3 * 4096], std::byte{9});
 }
 
-TEST(MemoryFile, MakeZeroBringsMemoryAndClearsWhatWasThere) {
+TEST(MemoryFile, MakeZeroAllocatesAndClears) {
   const auto memory = Make(8 * 4096);
   memory->cpu_view()[4096] = std::byte{9};
   memory->MakeZero({0, 3});
@@ -80,13 +80,13 @@ TEST(MemoryFile, LargeGranulesAreAligned) {
   EXPECT_FALSE(memory->IsResident(0));
 }
 
-TEST(MemoryFile, RefusesSizesThatCannotBe) {
+TEST(MemoryFile, RefusesImpossibleSizes) {
   EXPECT_FALSE(MemoryFile::Make(0, kSmall));
   EXPECT_FALSE(MemoryFile::Make(~uint64_t{0}, kSmall));
   EXPECT_FALSE(MemoryFile::Make(uint64_t{1} << 60, kSmall));
 }
 
-TEST(MemoryFile, AChildFaultsWhereItWouldFindZeros) {
+TEST(MemoryFile, AForkedChildFaults) {
   const auto memory = Make(4096);
   memory->cpu_view()[0] = std::byte{1};
   const pid_t child = fork();
@@ -100,7 +100,7 @@ TEST(MemoryFile, AChildFaultsWhereItWouldFindZeros) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 
-TEST(MemoryFile, IsAsideUntilItIsPutInPlace) {
+TEST(MemoryFile, ViewIsAsideUntilPutInPlace) {
   constexpr size_t kSize = 4 * kSmall.bytes();
   auto* const place = static_cast<std::byte*>(
       mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -115,7 +115,7 @@ TEST(MemoryFile, IsAsideUntilItIsPutInPlace) {
     EXPECT_EQ(*place, std::byte{2});
     EXPECT_EQ(memory->aside().data(), nullptr);
   }
-  EXPECT_EQ(*place, std::byte{2}) << "not ours to unmap";
+  EXPECT_EQ(*place, std::byte{2}) << "the destructor leaves the view mapped";
   munmap(place, kSize);
 }
 

@@ -32,7 +32,7 @@ TEST(Crc32c, IsTheCastagnoliPolynomial) {
   EXPECT_EQ(~Crc32c(zeros), 0x8A9136AAu);
 }
 
-TEST(IsZero, LooksAtEachByte) {
+TEST(IsZero, ChecksEachByte) {
   std::vector<std::byte> bytes(kSize);
   EXPECT_TRUE(IsZero(bytes));
   for (const size_t at : {size_t{0}, size_t{1}, kSize / 2, kSize - 1}) {
@@ -42,7 +42,7 @@ TEST(IsZero, LooksAtEachByte) {
   }
 }
 
-TEST(Packer, WhatWasPackedComesBack) {
+TEST(Packer, UnpackRestoresTheContents) {
   Packer packer;
   const auto text = Text();
   std::vector<std::byte> room(kRoom), back(kSize);
@@ -53,7 +53,7 @@ TEST(Packer, WhatWasPackedComesBack) {
   EXPECT_EQ(back, text);
 }
 
-TEST(Packer, ZeroNeedsNothing) {
+TEST(Packer, ZerosTakeNoBytes) {
   Packer packer;
   std::vector<std::byte> room(kRoom);
   const auto packed = packer.Pack(std::vector<std::byte>(kSize), room);
@@ -61,7 +61,7 @@ TEST(Packer, ZeroNeedsNothing) {
   EXPECT_EQ(packed.bytes, 0u);
 }
 
-TEST(Packer, LeavesNoiseAndEverythingWithoutRoomAsItIs) {
+TEST(Packer, StoresRandomDataAndDataWithoutRoomRaw) {
   Packer packer;
   std::vector<std::byte> room(kRoom);
   EXPECT_EQ(packer.Pack(Noise(1), room).as, StoredAs::kRaw);
@@ -70,7 +70,7 @@ TEST(Packer, LeavesNoiseAndEverythingWithoutRoomAsItIs) {
   EXPECT_EQ(fresh.Pack(Text(), {}).as, StoredAs::kRaw);
 }
 
-TEST(Packer, TriesLessOftenWhatDoesNotPay) {
+TEST(Packer, BacksOffAfterFailures) {
   Packer packer;
   std::vector<std::byte> room(kRoom);
   const auto noise = Noise(2);
@@ -83,7 +83,7 @@ TEST(Packer, TriesLessOftenWhatDoesNotPay) {
   EXPECT_EQ(packer.Pack(text, room).as, StoredAs::kCompressed);
 }
 
-TEST(Packer, NeverGivesUpForGood) {
+TEST(Packer, TriesAgainAfterTheLongestBackOff) {
   Packer packer;
   std::vector<std::byte> room(kRoom);
   const auto noise = Noise(3);
@@ -94,7 +94,7 @@ TEST(Packer, NeverGivesUpForGood) {
   EXPECT_LE(tries, 256);
 }
 
-TEST(Unpack, RefusesWhatIsNotPacked) {
+TEST(Unpack, RefusesCorruptData) {
   std::vector<std::byte> contents(kSize);
   EXPECT_FALSE(Unpack(Noise(4), contents));
   EXPECT_FALSE(Unpack({}, contents));

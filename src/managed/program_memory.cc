@@ -39,7 +39,7 @@ std::optional<std::array<uint64_t, N>> Words(uint64_t address) {
   return words;
 }
 
-// The pages that malloc of the C library has mapped for the block at `block`, according to the
+// The pages that the C library's malloc has mapped for the block at `block`, computed from the
 // chunk header before it: its distance from the first page, and the size with flags. If these bytes
 // only look like a header, the program has written them, so these pages are the program's as well.
 std::optional<Range> OwnMapping(uint64_t block, const Mapping& mapping) {
@@ -56,7 +56,7 @@ std::optional<Range> OwnMapping(uint64_t block, const Mapping& mapping) {
 }
 
 // Whether the byte lies in a heap that malloc has for threads other than the first. Such a heap
-// begins at a multiple of 64 MiB with a header: its arena, the heap before it, and two sizes.
+// begins at a multiple of 64 MiB with a header: its arena, the previous heap, and two sizes.
 bool IsInHeap(uint64_t address, const Mapping& mapping) {
   constexpr uint64_t kHeapMax = uint64_t{64} << 20;
   const uint64_t heap = address / kHeapMax * kHeapMax;
@@ -91,7 +91,7 @@ std::string ReadMaps() {
 }
 
 // madvise refuses this advice for memory that is locked or not ordinary. The advice changes no
-// byte.
+// bytes.
 bool IsOrdinary(const Range& pages) {
   return madvise(reinterpret_cast<void*>(pages.first), pages.end - pages.first, MADV_COLD) == 0;
 }

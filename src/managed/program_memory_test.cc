@@ -54,7 +54,7 @@ TEST(MappingTest, IsReadFromALine) {
   EXPECT_FALSE(Mapping::Parse("no line of it"));
 }
 
-TEST(TakeoverPagesTest, MappedMemoryIs) {
+TEST(TakeoverPagesTest, AcceptsMappedMemory) {
   const Mapped memory;
   const auto pages = TakeoverPages(memory.bytes());
   ASSERT_TRUE(pages) << pages.error();
@@ -63,13 +63,13 @@ TEST(TakeoverPagesTest, MappedMemoryIs) {
   EXPECT_TRUE(TakeoverPages(memory.bytes().subspan(kPage, kTakeoverMin)));
 }
 
-TEST(TakeoverPagesTest, PartsOfPagesMayBeOfOthers) {
+TEST(TakeoverPagesTest, RefusesPartsOfPages) {
   const Mapped memory;
   ExpectRefused(memory.bytes().subspan(1), "inside a page");
   ExpectRefused(memory.bytes().first(kSize - 1), "inside a page");
 }
 
-TEST(TakeoverPagesTest, OtherMemoryIsNot) {
+TEST(TakeoverPagesTest, RefusesMemoryThatIsNotOrdinary) {
   ExpectRefused(Mapped().bytes().first(kTakeoverMin - kPage), "smaller than 256 KiB");
   ExpectRefused(Mapped(MAP_SHARED | MAP_ANONYMOUS).bytes(), "shared");
   ExpectRefused(Mapped(MAP_PRIVATE | MAP_ANONYMOUS, -1, PROT_READ).bytes(), "not both readable");
@@ -89,7 +89,7 @@ TEST(TakeoverPagesTest, OtherMemoryIsNot) {
 int64_t Lock(std::byte* first, uint64_t length) { return syscall(SYS_mlock, first, length); }
 int64_t Unlock(std::byte* first, uint64_t length) { return syscall(SYS_munlock, first, length); }
 
-TEST(TakeoverPagesTest, LockedMemoryIsNot) {
+TEST(TakeoverPagesTest, RefusesLockedMemory) {
   const Mapped memory;
   if (Lock(memory.bytes().data() + kPage, kPage) != 0) GTEST_SKIP() << "may lock nothing";
   ExpectRefused(memory.bytes(), "several mappings");
@@ -99,7 +99,7 @@ TEST(TakeoverPagesTest, LockedMemoryIsNot) {
   ExpectRefused(memory.bytes(), "locked");
 }
 
-TEST(TakeoverPagesTest, StacksAreNot) {
+TEST(TakeoverPagesTest, RefusesStacks) {
   std::array<std::byte, 2 * kTakeoverMin> here;
   ExpectRefused(here, "stack");
   std::thread([] {

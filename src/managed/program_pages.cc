@@ -50,7 +50,7 @@ ProgramPages::ProgramPages(UffdSource source, std::span<std::byte> home, std::sp
       aside_(aside),
       page_map_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
 
-// Asks the page map, because reading memory that was never used would cost a page fault per page.
+// Reads the page map, because reading memory that was never used would cost a page fault per page.
 bool ProgramPages::HasAny(uint64_t offset, uint64_t length) const {
   constexpr uint64_t kPage = 4096, kPresentOrSwapped = uint64_t{3} << 62;
   std::array<uint64_t, 64> entries{};
@@ -71,7 +71,7 @@ void ProgramPages::Empty(uint64_t offset, uint64_t length) const {
   CHECK(madvise(pages.data(), pages.size(), MADV_DONTNEED) == 0);
 }
 
-// There is no way to recover if the process has no mapping left: threads wait for these bytes.
+// Ends the process if it has no mapping left, because threads wait for these bytes.
 void ProgramPages::Return(uint64_t offset, uint64_t length) const {
   CHECK(mremap(aside_.data() + offset, length, length, MREMAP_MAYMOVE | MREMAP_FIXED,
                home_.data() + offset) != MAP_FAILED);

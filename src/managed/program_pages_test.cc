@@ -40,7 +40,7 @@ class ProgramPagesThreads : public testing::Test {
   std::unique_ptr<ProgramPages> pages_;
 };
 
-TEST_F(ProgramPagesThreads, AreAsideWithTheirContentsAndComeHomeWithNewOnes) {
+TEST_F(ProgramPagesThreads, MoveAsideWithTheirContentsAndReturnWithNewOnes) {
   for (const std::byte byte : pages_->aside()) ASSERT_EQ(byte, std::byte{5});
   std::atomic<bool> is_through = false;
   std::thread program([&] {
@@ -56,7 +56,7 @@ TEST_F(ProgramPagesThreads, AreAsideWithTheirContentsAndComeHomeWithNewOnes) {
   EXPECT_EQ(home_[kSize - 1], std::byte{6});
 }
 
-TEST_F(ProgramPagesThreads, EmptyOnesAreZero) {
+TEST_F(ProgramPagesThreads, EmptiedPagesAreZero) {
   pages_->Empty(kPage, kPage);
   pages_->Return(0, kSize);
   EXPECT_EQ(home_[0], std::byte{5});
@@ -64,7 +64,7 @@ TEST_F(ProgramPagesThreads, EmptyOnesAreZero) {
   EXPECT_EQ(home_[2 * kPage], std::byte{5});
 }
 
-TEST_F(ProgramPagesThreads, KnowWhetherTheyWereTouched) {
+TEST_F(ProgramPagesThreads, HasAnyReportsTouchedPages) {
   pages_->Empty(kPage, 3 * kPage);
   EXPECT_TRUE(pages_->HasAny(0, kPage));
   EXPECT_FALSE(pages_->HasAny(kPage, 3 * kPage));
@@ -74,7 +74,7 @@ TEST_F(ProgramPagesThreads, KnowWhetherTheyWereTouched) {
   pages_->Return(0, kSize);
 }
 
-TEST_F(ProgramPagesThreads, LostOnesCannotBeRead) {
+TEST_F(ProgramPagesThreads, LostPagesCannotBeRead) {
   pages_->Return(0, kPage);
   pages_->Lose(kPage, kPage);
   pages_->Return(2 * kPage, kSize - 2 * kPage);
@@ -83,7 +83,7 @@ TEST_F(ProgramPagesThreads, LostOnesCannotBeRead) {
   EXPECT_TRUE(IsReadable(2));
 }
 
-TEST_F(ProgramPagesThreads, AHomeThatIsGoneIsLeftAlone) {
+TEST_F(ProgramPagesThreads, AnUnmappedHomeIsNotTouched) {
   ASSERT_EQ(munmap(home_.data(), kPage), 0);
   pages_->Forget(0, kPage);
   pages_->Return(kPage, kSize - kPage);
@@ -91,7 +91,7 @@ TEST_F(ProgramPagesThreads, AHomeThatIsGoneIsLeftAlone) {
   EXPECT_EQ(home_[kPage], std::byte{5});
 }
 
-TEST_F(ProgramPagesThreads, WhatIsAsideCannotBeMovedAgain) {
+TEST_F(ProgramPagesThreads, PagesThatAreAsideCannotBeMovedAgain) {
   EXPECT_FALSE(ProgramPages::MoveAside(home_)) << "it is watched already";
   pages_->Return(0, kSize);
   EXPECT_EQ(home_[0], std::byte{5});

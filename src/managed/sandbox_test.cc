@@ -79,7 +79,7 @@ void Enter() {
   _exit(0);
 }
 
-TEST(SandboxDeathTest, IsNoObstacle) {
+TEST(SandboxDeathTest, ManagedMemoryWorksInIt) {
   EXPECT_EXIT(UseInSandbox(), testing::ExitedWithCode(0), "");
 }
 

@@ -20,14 +20,15 @@
 namespace verbena::managed {
 namespace {
 
-// Where the handler finds the views. It counts itself in before it looks, and a view that goes
-// waits until the count is 0.
+// Where the handler finds the views. The handler increments the count before it reads the view; the
+// destructor of a view waits until the count is 0.
 struct Seat {
   std::atomic<SignalView*> view = nullptr;
   std::atomic<uint32_t> handlers = 0;
 };
 
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a handler has nothing else
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no
+// parameters
 constinit std::array<Seat, SignalView::kViewsMax> seats;
 
 bool TakeSeat(SignalView* view) {
@@ -77,7 +78,7 @@ ErrorOr<std::unique_ptr<CpuView>> SignalView::Make(std::span<std::byte> bytes, P
   std::unique_ptr<SignalView> view(new SignalView(std::move(posted), bytes, granule));
   if (mprotect(bytes.data(), bytes.size(), PROT_NONE) != 0) return Fail(SystemError("mprotect"));
   if (!TakeSeat(view.get())) {
-    return Fail(SystemError(ENOMEM, "the limit of 64 managed memories in a process is reached"));
+    return Fail(SystemError(ENOMEM, "this process has 64 managed memories, which is the limit"));
   }
   memory::SignalGuard::InstallWith(ServeFault);
   return view;
@@ -103,7 +104,7 @@ size_t SignalView::TakeFaults(std::span<CpuFault> faults) {
   uint64_t signals = 0;
   [[maybe_unused]] const ssize_t cleared = read(posted_some_.get(), &signals, sizeof signals);
   const size_t count = faults_.Take(faults);
-  // There may be more; better to be called once too often.
+  // The pager may have missed some faults: one wake-up too many is harmless.
   const uint64_t one = 1;
   if (count == faults.size()) {
     [[maybe_unused]] const ssize_t signalled = write(posted_some_.get(), &one, sizeof one);
@@ -124,12 +125,13 @@ bool SignalView::Serve(const std::byte* address, std::optional<bool> is_write) {
   const uint32_t value = bucket.word.load();
   const ViewRight right = rights_[granule].load(std::memory_order_acquire);
   if (has_stopped_.load() || right == ViewRight::kRefused || getpid() != owner_) return false;
-  // Where the access is not known, write access is requested only when read access was not enough.
+  // If the kind of access is not known, write access is requested only after read access was not
+  // enough.
   const bool posted =
       faults_.Post({.granule = granule, .is_write = is_write.value_or(right != ViewRight::kNone)});
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t signalled = write(posted_some_.get(), &one, sizeof one);
-  // For one that found no room the next try must not depend on another thread.
+  // A thread whose fault was not posted must try again without the help of another thread.
   SleepOn(bucket, value, !posted);
   return true;
 }
@@ -155,8 +157,8 @@ std::span<std::byte> SignalView::BytesOf(paging::Run run) const {
 void SignalView::Set(paging::Run run, int protection, ViewRight right) {
   const std::span<std::byte> bytes = BytesOf(run);
   if (mprotect(bytes.data(), bytes.size(), protection) != 0 && errno == ENOMEM) {
-    // No mapping is left to be had, or the program has unmapped some itself. One mapping for all,
-    // and three if one granule is an exception.
+    // No mapping is left, or the program has unmapped a part itself. Makes the view one mapping, or
+    // three if one granule keeps its right.
     mprotect(bytes_.data(), bytes_.size(), PROT_NONE);
     mprotect(bytes.data(), bytes.size(), protection);
   }
@@ -165,7 +167,7 @@ void SignalView::Set(paging::Run run, int protection, ViewRight right) {
   }
 }
 
-// A run longer than the buckets would wake some twice.
+// A run longer than the number of buckets would wake some buckets twice.
 void SignalView::Wake(paging::Run run) {
   for (uint32_t i = 0; i < std::min<uint32_t>(run.count, kBuckets); ++i) {
     WakeAll(BucketOf(run.first + i));

@@ -34,7 +34,7 @@ bool CanRead(const MemoryFile& memory, uint32_t granule) {
   return memory::GuardedLoad64(memory.cpu_view().data() + granule * kGranule.bytes()).has_value();
 }
 
-// Pages that are accessible and not by turns: a mapping each. Takes all that the system gives.
+// Pages with alternating rights: a mapping each. Takes all mappings that the system grants.
 class AllMappings {
  public:
   AllMappings() : size_((MappingsMax() + 100) * kPage), pages_(Reserve(size_)) {
@@ -58,7 +58,7 @@ class AllMappings {
   char* const pages_;
 };
 
-TEST(SignalView, WhenMappingsRunOutItGivesItsOwnUp) {
+TEST(SignalView, WhenMappingsRunOutItUnmapsTheWholeView) {
   const auto memory = MakeMemory();
   const auto view = MakeView(*memory);
   memory->MakeZero({0, kGranules});
@@ -66,10 +66,10 @@ TEST(SignalView, WhenMappingsRunOutItGivesItsOwnUp) {
   for (uint32_t i = 9; i < kGranules; i += 2) view->Map({i, 1}, true);
   {
     const AllMappings all;
-    view->Map({2, 1}, false);  // a border where there was none
+    view->Map({2, 1}, false);  // a new border between mappings
     EXPECT_TRUE(CanRead(*memory, 2));
   }
-  // The others fault, and the pager maps them again when it hears of it.
+  // The other granules fault, and the pager maps them again when it takes the faults.
   std::thread program([&] { EXPECT_TRUE(CanRead(*memory, 5)); });
   std::array<CpuFault, 1> fault;
   while (view->TakeFaults(fault) == 0) std::this_thread::yield();
@@ -78,7 +78,7 @@ TEST(SignalView, WhenMappingsRunOutItGivesItsOwnUp) {
   program.join();
 }
 
-TEST(SignalView, ThereAreOnlySoMany) {
+TEST(SignalView, TheNumberOfViewsIsLimited) {
   std::vector<std::unique_ptr<MemoryFile>> memories;
   std::vector<std::unique_ptr<CpuView>> views;
   for (size_t i = 0; i <= SignalView::kViewsMax; ++i) {
@@ -104,7 +104,7 @@ TEST(SignalView, SystemCallsDoNotWait) {
   EXPECT_EQ(errno, EFAULT);
 }
 
-TEST(SignalViewDeathTest, WhatIsNotOursIsTheProgramsAffair) {
+TEST(SignalViewDeathTest, FaultsOfOtherMemoryGoToTheProgram) {
   EXPECT_EXIT(
       {
         struct sigaction action {};

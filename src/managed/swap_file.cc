@@ -50,7 +50,7 @@ ErrorOr<FileDescriptor> OpenSwap(const std::string& path) {
   }
   auto file = OpenOwnFile(path, FileUse::kReadWrite);
   if (!file) return Fail(SystemError(EINVAL, "swap file " + file.error().text));
-  // Emptied only when it is ours.
+  // Truncated only after the lock is held.
   if (flock(file->get(), LOCK_EX | LOCK_NB) != 0) {
     return Fail(SystemError(EBUSY, "swap file " + path + ": in use by another process"));
   }
@@ -63,7 +63,7 @@ uint64_t RoomAt(const std::string& path) {
   struct statvfs disk {};
   struct stat file {};
   if (statvfs(path.c_str(), &disk) != 0 || stat(path.c_str(), &file) != 0) return UINT64_MAX;
-  // A file that is there will be emptied.
+  // An existing file will be truncated, which frees its blocks.
   const uint64_t own = S_ISREG(file.st_mode) ? static_cast<uint64_t>(file.st_blocks) : 0;
   return uint64_t{disk.f_bavail} * disk.f_frsize + own * kStatBlock;
 }

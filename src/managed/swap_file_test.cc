@@ -43,7 +43,7 @@ TEST(OpenSwap, InADirectoryLeavesNoName) {
   EXPECT_EQ(rmdir(folder.name().c_str()), 0) << "empty";
 }
 
-TEST(OpenSwap, EmptiesAFileThatIsThere) {
+TEST(OpenSwap, TruncatesAnExistingFile) {
   const Folder folder;
   {
     const FileDescriptor before(open(folder.file().c_str(), O_CREAT | O_WRONLY, 0600));
@@ -56,7 +56,7 @@ TEST(OpenSwap, EmptiesAFileThatIsThere) {
   EXPECT_EQ(status.st_size, 0);
 }
 
-TEST(ReserveInDeathTest, LongerThanFilesMayBeIsRefusedAndNoSignal) {
+TEST(ReserveInDeathTest, BeyondTheFileSizeLimitIsAnErrorAndNoSignal) {
   const auto reserve = [] {
     const auto file = OpenSwap(testing::TempDir());
     const rlimit limit{.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
@@ -77,13 +77,13 @@ TEST(OpenSwap, RefusesAFileInUse) {
   EXPECT_EQ(second.error().os_error, EBUSY);
 }
 
-TEST(OpenSwap, RefusesDevicesAndWhatIsNotThere) {
+TEST(OpenSwap, RefusesDevicesAndMissingFiles) {
   EXPECT_EQ(OpenSwap("/dev/null").error().os_error, EINVAL);
   const auto missing = OpenSwap("/no/such/place");
   EXPECT_NE(missing.error().text.find("/no/such/place: No such file"), std::string::npos);
 }
 
-TEST(OpenSwap, MakesNoFileWhereADirectoryWasMistyped) {
+TEST(OpenSwap, CreatesNoFileForAMistypedDirectory) {
   const Folder folder;
   const auto missing = OpenSwap(folder.file());
   ASSERT_FALSE(missing);
@@ -92,14 +92,14 @@ TEST(OpenSwap, MakesNoFileWhereADirectoryWasMistyped) {
   EXPECT_EQ(rmdir(folder.name().c_str()), 0) << "empty";
 }
 
-TEST(RoomAt, IsThatOfTheDiskAndOfTheFileThatWillBeEmptied) {
+TEST(RoomAt, IsTheRoomOfTheDiskAndOfTheTruncatedFile) {
   const Folder folder;
   EXPECT_GT(RoomAt(folder.name()), 0U);
   EXPECT_EQ(RoomAt("/no/such/place"), UINT64_MAX) << "unknown";
   EXPECT_EQ(RoomAt("/proc/self"), 0U) << "no disk";
 }
 
-TEST(OpenSwap, EmptiesNoFileBehindALinkAndHangsOnNoFifo) {
+TEST(OpenSwap, FollowsNoLinkAndBlocksOnNoFifo) {
   const Folder folder;
   const Folder other;
   {
@@ -119,7 +119,7 @@ TEST(OpenSwap, EmptiesNoFileBehindALinkAndHangsOnNoFifo) {
   EXPECT_NE(OpenSwap(folder.file()).error().text.find("a FIFO"), std::string::npos);
 }
 
-// Both ways to carry transfers, by one suite.
+// One suite for both implementations.
 class SwapFileTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -152,7 +152,7 @@ class SwapFileTest : public testing::TestWithParam<const char*> {
   std::unique_ptr<SwapFile> file_;
 };
 
-TEST_P(SwapFileTest, ScatteredPartsAreOnePieceOfTheFile) {
+TEST_P(SwapFileTest, ScatteredPartsAreAdjacentInTheFile) {
   ASSERT_EQ(file_->Reserve(0, 16384), 0);
   std::vector<unsigned char> out(8192), in(8192);
   std::iota(out.begin(), out.end(), 0);
@@ -176,7 +176,7 @@ TEST_P(SwapFileTest, ABadBufferIsAnError) {
   EXPECT_EQ(Run(true, 0, part), -EFAULT);
 }
 
-TEST_P(SwapFileTest, KeepsToItsLimitAndIsQuietWhenIdle) {
+TEST_P(SwapFileTest, KeepsToItsLimitAndSignalsNothingWhenIdle) {
   std::array<char, 512> bytes{};
   const std::array<iovec, 1> part{{{bytes.data(), bytes.size()}}};
   for (uint64_t i = 0; i < kUnderWayMax; ++i) {
@@ -189,10 +189,10 @@ TEST_P(SwapFileTest, KeepsToItsLimitAndIsQuietWhenIdle) {
   EXPECT_EQ(tokens, 0b1111u);
   pollfd readable{.fd = file_->fd(), .events = POLLIN, .revents = 0};
   EXPECT_EQ(poll(&readable, 1, 0), 0);
-  EXPECT_EQ(Run(true, 0, part), 512) << "there is room again";
+  EXPECT_EQ(Run(true, 0, part), 512) << "Reap has made room";
 }
 
-TEST_P(SwapFileTest, DestructionWaitsForWhatIsUnderWay) {
+TEST_P(SwapFileTest, DestructionWaitsForOutstandingTransfers) {
   std::vector<char> bytes(1 << 20);
   const std::array<iovec, 1> part{{{bytes.data(), bytes.size()}}};
   for (uint64_t i = 0; i < kUnderWayMax; ++i) {
@@ -204,7 +204,7 @@ TEST_P(SwapFileTest, DestructionWaitsForWhatIsUnderWay) {
 INSTANTIATE_TEST_SUITE_P(Ways, SwapFileTest, testing::Values("ring", "thread"),
                          [](const auto& way) { return std::string(way.param); });
 
-TEST(MakeSwapFile, SaysHowItWorks) {
+TEST(MakeSwapFile, NamesItsMethod) {
   const auto file = MakeSwapFile("/tmp", kUnderWayMax);
   ASSERT_TRUE(file);
   EXPECT_NE(std::string((*file)->method()), "");

@@ -145,7 +145,7 @@ uint64_t SwapStore::FileBytesOf(const Order& order) const {
   return UnitsOf(entries_[order.granule]) * unit_bytes_;
 }
 
-// Outcomes that are not reaped yet count as well, because every order needs room for its outcome.
+// Outcomes that were not taken count as well, because every order needs room for its outcome.
 bool SwapStore::HasRoomForOrder() const {
   const size_t in_use = orders_.size() - free_orders_.size();
   return in_use + outcomes_.size() < options_.orders_max;
@@ -170,7 +170,7 @@ void SwapStore::Release(Order& order) {
   order.staging = nullptr;
 }
 
-// The file gets whole units, so that neighbours are adjacent; the bytes behind the packed ones are
+// The file gets whole units, so that neighbours are adjacent; the bytes after the packed ones are
 // 0.
 void SwapStore::PackInto(Entry& entry, Order& order) {
   order.staging = options_.compress ? TakeStaging() : nullptr;
@@ -203,7 +203,7 @@ bool SwapStore::GrowFile() {
   const uint64_t slab_bytes = ExtentMap::kSlabUnits * unit_bytes_;
   const uint64_t size = extents_.unit_count() * unit_bytes_;
   const uint64_t left = (options_.bytes_max - std::min(size, options_.bytes_max)) / slab_bytes;
-  // A disk that has no room for a step may have some for a slab.
+  // A disk that has no room for a step may have room for a slab.
   for (const uint64_t wanted :
        {std::max<uint64_t>(options_.step_bytes / slab_bytes, 1), uint64_t{1}}) {
     const uint64_t slabs = std::min(wanted, left);
@@ -240,7 +240,7 @@ void SwapStore::Send(uint32_t outstanding_index, uint32_t first) {
     outstanding.bytes += static_cast<int64_t>(size);
   }
   ++counters_.transfers;
-  // There are no more outstanding requests than the file accepts.
+  // There are never more outstanding requests than the file accepts.
   CHECK(file_->Start({.is_write = orders_[first].is_store,
                       .offset = OffsetOf(orders_[first]),
                       .parts = std::span(outstanding.parts).first(parts),
@@ -275,7 +275,7 @@ bool SwapStore::TryAlone(uint32_t first) {
   return true;
 }
 
-// Checks and unpacks what a load has read. A store needs nothing more.
+// Checks and unpacks what a load has read. For a store there is nothing to do.
 SwapResult SwapStore::Open(Order& order) {
   if (order.is_store) return SwapResult::kGood;
   const Entry& entry = entries_[order.granule];

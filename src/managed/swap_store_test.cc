@@ -73,17 +73,17 @@ class SwapStoreTest : public testing::Test {
   Contents loaded_ = Contents(kSize);
 };
 
-TEST_F(SwapStoreTest, GivesBackWhatItWasGiven) {
+TEST_F(SwapStoreTest, LoadsWhatWasStored) {
   for (const Contents& contents : {Noise(1), Text(1), Contents(kSize)}) {
     EXPECT_EQ(Store(7, contents), SwapResult::kGood);
     loaded_ = Noise(9);
     EXPECT_EQ(Load(7), SwapResult::kGood);
     EXPECT_EQ(loaded_, contents);
-    EXPECT_TRUE(store_->Holds(7)) << "a load leaves the copy";
+    EXPECT_TRUE(store_->Holds(7)) << "a load keeps the stored copy";
   }
 }
 
-TEST_F(SwapStoreTest, WritesNoZerosAndLittleOfWhatCompresses) {
+TEST_F(SwapStoreTest, WritesNoZerosAndCompresses) {
   EXPECT_EQ(Store(0, Contents(kSize)), SwapResult::kGood);
   EXPECT_EQ(store_->counters().bytes_written, 0u);
   EXPECT_EQ(store_->counters().bytes_reserved, 0u);
@@ -120,7 +120,7 @@ TEST_F(SwapStoreTest, StoresRawWhenThereIsNoStaging) {
   EXPECT_EQ(loaded_, b);
 }
 
-TEST_F(SwapStoreTest, NeighboursGoTogether) {
+TEST_F(SwapStoreTest, AdjacentGranulesShareATransfer) {
   std::vector<Contents> contents;
   for (uint64_t i = 0; i < 16; ++i) contents.push_back(Noise(i));
   for (uint64_t i = 0; i < 16; ++i) ASSERT_TRUE(store_->Store(i, contents[i]));
@@ -133,14 +133,14 @@ TEST_F(SwapStoreTest, NeighboursGoTogether) {
   EXPECT_EQ(back, contents);
 }
 
-TEST_F(SwapStoreTest, NoTransferIsTooLong) {
+TEST_F(SwapStoreTest, TransfersHaveAMaximumLength) {
   const Contents noise = Noise(1);
   for (uint64_t i = 0; i < kGranules; ++i) ASSERT_TRUE(store_->Store(i, noise));
   Await(kGranules);
   EXPECT_EQ(trouble_->started, 2);
 }
 
-TEST_F(SwapStoreTest, RoomIsUsedAgain) {
+TEST_F(SwapStoreTest, FreedRoomIsUsedAgain) {
   for (uint64_t round = 0; round < 50; ++round) {
     for (uint64_t i = 0; i < 8; ++i) EXPECT_EQ(Store(i, Noise(round * 8 + i)), SwapResult::kGood);
   }
@@ -151,14 +151,14 @@ TEST_F(SwapStoreTest, RoomIsUsedAgain) {
   EXPECT_FALSE(store_->Holds(3));
 }
 
-TEST_F(SwapStoreTest, IsFullAtItsLimitAndGoesOnWhenThereIsRoom) {
+TEST_F(SwapStoreTest, IsFullAtItsLimitUntilRoomIsFreed) {
   SwapOptions options = Options();
   options.bytes_max = 8 * kSize;
   Make(options);
   for (uint64_t i = 0; i < 8; ++i) EXPECT_EQ(Store(i, Noise(i)), SwapResult::kGood);
   EXPECT_EQ(Store(8, Noise(8)), SwapResult::kFull);
   EXPECT_FALSE(store_->Holds(8));
-  EXPECT_EQ(Store(9, Contents(kSize)), SwapResult::kGood) << "zero needs no room";
+  EXPECT_EQ(Store(9, Contents(kSize)), SwapResult::kGood) << "zeros need no room";
   store_->Forget(0);
   EXPECT_EQ(Store(8, Noise(8)), SwapResult::kGood);
   EXPECT_EQ(store_->counters().full, 1u);
@@ -171,7 +171,7 @@ TEST_F(SwapStoreTest, ADiskWithoutRoomIsFull) {
   EXPECT_EQ(Store(1, Noise(1)), SwapResult::kGood);
   trouble_->no_room_writes = 1;
   EXPECT_EQ(Store(1, Noise(1)), SwapResult::kFull);
-  EXPECT_FALSE(store_->Holds(1)) << "the old copy was stale, the new one is not there";
+  EXPECT_FALSE(store_->Holds(1)) << "the old copy was stale, the new one was not written";
   EXPECT_EQ(store_->counters().bytes_held, 0u);
 }
 
@@ -182,7 +182,7 @@ TEST_F(SwapStoreTest, AFailedWriteLeavesNothingBehind) {
   EXPECT_EQ(store_->counters().bytes_held, 0u);
 }
 
-TEST_F(SwapStoreTest, AFailedReadMayBeTriedAgain) {
+TEST_F(SwapStoreTest, AFailedReadCanBeRepeated) {
   const Contents noise = Noise(1);
   EXPECT_EQ(Store(1, noise), SwapResult::kGood);
   trouble_->failing_reads = 1;
@@ -199,7 +199,7 @@ TEST_F(SwapStoreTest, ABadSectorCostsOneGranuleOfItsCluster) {
   for (uint64_t i = 0; i < 4; ++i) contents.push_back(Noise(i));
   for (uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(store_->Store(i, contents[i]));
   Await(4);
-  trouble_->failing_reads = 2;  // the joint transfer, and the first that goes alone
+  trouble_->failing_reads = 2;  // the joint transfer, and the first of the single ones
   std::vector<Contents> back(4, Contents(kSize));
   for (uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(store_->Load(i, back[i]));
   const auto results = Await(4);
@@ -211,7 +211,7 @@ TEST_F(SwapStoreTest, ABadSectorCostsOneGranuleOfItsCluster) {
   }
 }
 
-TEST_F(SwapStoreTest, WhatIsNotWhatWasStoredIsCorrupt) {
+TEST_F(SwapStoreTest, ChangedBytesAreCorrupt) {
   for (const Contents& contents : {Noise(1), Text(1)}) {
     EXPECT_EQ(Store(1, contents), SwapResult::kGood);
     trouble_->lying_reads = 1;
@@ -222,7 +222,7 @@ TEST_F(SwapStoreTest, WhatIsNotWhatWasStoredIsCorrupt) {
   EXPECT_EQ(store_->counters().corrupt, 2u);
 }
 
-TEST_F(SwapStoreTest, WhatIsForgottenUnderWayIsGoneAfterwards) {
+TEST_F(SwapStoreTest, ForgettingDuringATransferFreesTheCopyAfterIt) {
   const Contents noise = Noise(1);
   ASSERT_TRUE(store_->Store(1, noise));
   store_->Forget(1);
@@ -245,7 +245,7 @@ TEST_F(SwapStoreTest, TakesABoundedNumberOfOrders) {
   const Contents noise = Noise(1), zero(kSize);
   for (uint64_t i = 0; i < 3; ++i) EXPECT_TRUE(store_->Store(i, noise));
   EXPECT_TRUE(store_->Store(3, zero));
-  EXPECT_FALSE(store_->Store(4, zero)) << "the outcome of the one before was not taken";
+  EXPECT_FALSE(store_->Store(4, zero)) << "the previous outcome was not taken";
   Await(4);
   EXPECT_TRUE(store_->Store(4, zero));
 }

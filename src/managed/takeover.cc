@@ -14,7 +14,7 @@
 namespace verbena::managed {
 namespace {
 
-// Of one transfer, and what is in memory twice meanwhile.
+// The length of one transfer, and so of memory that exists twice meanwhile.
 constexpr uint64_t kPieceMax = 64 * kPageBytes;
 
 }  // namespace
@@ -55,7 +55,8 @@ ErrorOr<void> Takeover::Take() {
 uint64_t Takeover::GiveBack() {
   CHECK(pages_ != nullptr);
   arena_->HoldProgram();
-  // In effect when this is answered, whatever the answer.
+  // Waits for an answer of the pager, after which HoldProgram is in effect. Whether the copy
+  // succeeds does not matter.
   static_cast<void>(transfer_.CopyOut(*arena_, 0, pages_->aside().first(kPageBytes)));
   Restore(home_.size());
   const uint64_t lost = ReturnAll();
@@ -63,7 +64,7 @@ uint64_t Takeover::GiveBack() {
   return lost;
 }
 
-// How far it came.
+// Returns how many bytes were copied.
 uint64_t Takeover::Fill() {
   uint64_t done = 0;
   while (done < home_.size()) {
@@ -77,7 +78,7 @@ uint64_t Takeover::Fill() {
   return done;
 }
 
-// What is zero is nowhere in an arena.
+// Pieces of zeros need no copy: absent granules read as zeros.
 bool Takeover::FillPiece(Range piece) {
   const std::span<const std::byte> aside = pages_->aside();
   const auto is_zero = [&](uint64_t at) { return IsZero(aside.subspan(at, kPageBytes)); };
@@ -96,19 +97,20 @@ bool Takeover::FillPiece(Range piece) {
   return true;
 }
 
-// What cannot be had because memory is short is asked for again when others have gone: a program
-// that waits for the operator to make room is better than one that loses its data.
+// Bytes that were refused for lack of memory are requested again after others have been returned: a
+// program that waits for the operator to make room is better than one that loses its data.
 void Takeover::Restore(uint64_t length) {
   std::vector<Range> left = {{0, length}};
   uint64_t before = 0;
   while (!left.empty()) {
     left = Restore(left);
-    const bool came_further = left.size() != std::exchange(before, left.size());
-    if (!left.empty() && !came_further) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const bool has_progressed = left.size() != std::exchange(before, left.size());
+    if (!left.empty() && !has_progressed)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
 
-// What is left.
+// Returns the ranges that remain.
 std::vector<Takeover::Range> Takeover::Restore(const std::vector<Range>& ranges) {
   std::vector<Range> refused;
   for (const Range& range : ranges) {
@@ -122,8 +124,8 @@ std::vector<Takeover::Range> Takeover::Restore(const std::vector<Range>& ranges)
   return refused;
 }
 
-// Returns how many bytes it is done with, for better or worse. What came is given up at once, so
-// that it is not in memory twice.
+// Returns how many bytes are finished, restored or lost. Restored bytes are discarded from the
+// arena at once, so that they are not in memory twice.
 uint64_t Takeover::PageIn(Range range, std::vector<Range>& refused) {
   const Answer answer =
       transfer_.CopyOut(*arena_, range.offset, pages_->aside().subspan(range.offset, range.length));

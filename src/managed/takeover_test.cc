@@ -91,7 +91,7 @@ class TakeoverThreads : public testing::Test {
   std::unique_ptr<Takeover> adoption_;
 };
 
-TEST_F(TakeoverThreads, TheBytesAreThereWhileItIsTakenAndAfterwards) {
+TEST_F(TakeoverThreads, TheBytesAreKeptDuringTheTakeoverAndAfterwards) {
   FillAll();
   Take();
   EXPECT_LE(adoption_->arena().resident_bytes(), kBudget);
@@ -109,7 +109,7 @@ TEST_F(TakeoverThreads, TheBytesAreThereWhileItIsTakenAndAfterwards) {
   ExpectAll();
 }
 
-TEST_F(TakeoverThreads, MemoryNeverTouchedStaysNowhere) {
+TEST_F(TakeoverThreads, UntouchedMemoryUsesNoRoom) {
   Word(3) = 4;
   Take();
   EXPECT_LE(adoption_->arena().resident_bytes(), kPage);
@@ -123,7 +123,7 @@ TEST_F(TakeoverThreads, MemoryNeverTouchedStaysNowhere) {
 }
 
 // Each thread has words of its own and knows what it wrote last.
-TEST_F(TakeoverThreads, NoWriteIsLostWhileItComesAndGoes) {
+TEST_F(TakeoverThreads, NoWriteIsLostDuringTakeoverAndReturn) {
   constexpr uint64_t kThreads = 3;
   std::atomic<bool> stops = false;
   std::atomic<uint64_t> writes = 0;
@@ -143,7 +143,7 @@ TEST_F(TakeoverThreads, NoWriteIsLostWhileItComesAndGoes) {
     ASSERT_NO_FATAL_FAILURE(Take());
     const uint64_t before = writes;
     for (const Time end = Now() + Seconds(10); writes < before + 300 && Now() < end;) usleep(100);
-    EXPECT_GE(writes, before + 300) << "threads go on while it is taken";
+    EXPECT_GE(writes, before + 300) << "threads run during the takeover";
     EXPECT_EQ(adoption_->GiveBack(), 0u);
   }
   stops = true;
@@ -178,7 +178,7 @@ TEST_F(TakeoverThreads, SystemCallsWaitLikeAnyAccess) {
   for (const int end : ends) close(end);
 }
 
-TEST_F(TakeoverThreads, ContentsThatDoNotFitTheStoreStayTheProgramsOwn) {
+TEST_F(TakeoverThreads, ContentsThatDoNotFitTheStoreAreNotTakenOver) {
   FillAll();
   trouble_->is_full = true;
   Prepare();
@@ -191,7 +191,7 @@ TEST_F(TakeoverThreads, ContentsThatDoNotFitTheStoreStayTheProgramsOwn) {
   ExpectAll();
 }
 
-TEST_F(TakeoverThreads, MemoryThatCannotBeMovedStaysAsItWas) {
+TEST_F(TakeoverThreads, MemoryThatCannotBeMovedIsUnchanged) {
   FillAll();
   const UffdSource another = UffdSource::Open();
   ASSERT_TRUE(AskFor(another, 0));
@@ -202,7 +202,7 @@ TEST_F(TakeoverThreads, MemoryThatCannotBeMovedStaysAsItWas) {
   ExpectAll();
 }
 
-TEST_F(TakeoverThreads, AStoreThatFillsUpWhileItIsTakenLosesNothing) {
+TEST_F(TakeoverThreads, AStoreThatFillsUpDuringTheTakeoverLosesNothing) {
   FillAll();
   Take();
   trouble_->is_full = true;
@@ -211,7 +211,7 @@ TEST_F(TakeoverThreads, AStoreThatFillsUpWhileItIsTakenLosesNothing) {
   ExpectAll();
 }
 
-TEST_F(TakeoverThreads, WhatTheStoreLostIsNeverZeros) {
+TEST_F(TakeoverThreads, LostContentsAreNeverZeros) {
   FillAll();
   Take();
   trouble_->lying_reads = 1;
@@ -226,7 +226,7 @@ TEST_F(TakeoverThreads, WhatTheStoreLostIsNeverZeros) {
   EXPECT_EQ(lost, 1u);
 }
 
-TEST_F(TakeoverThreads, WhatTheProgramUnmapsIsGoneAndNotTouchedAgain) {
+TEST_F(TakeoverThreads, UnmappedMemoryIsNotTouchedAgain) {
   FillAll();
   Take();
   std::byte* const middle = memory_.data() + 100 * kPage;
@@ -234,18 +234,18 @@ TEST_F(TakeoverThreads, WhatTheProgramUnmapsIsGoneAndNotTouchedAgain) {
   AwaitGone(50 * kPage);
   EXPECT_TRUE(adoption_->arena().IsGone(120 * kPage));
   EXPECT_FALSE(adoption_->arena().IsGone(150 * kPage));
-  // The addresses get another owner.
+  // Another mapping takes the addresses.
   ASSERT_EQ(mmap(middle, 50 * kPage, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
             middle);
   for (uint64_t page = 100; page < 150; ++page) Word(page) = page + 1;
-  ExpectAll();  // the other granules are paged in and out meanwhile
+  ExpectAll();  // the other granules are paged in and out
   ExpectAll();
   EXPECT_EQ(adoption_->GiveBack(), 0u);
   ExpectAll();
 }
 
-TEST_F(TakeoverThreads, AllOfItMayBeUnmapped) {
+TEST_F(TakeoverThreads, AllOfTheMemoryMayBeUnmapped) {
   FillAll();
   Take();
   ASSERT_EQ(munmap(memory_.data(), kSize), 0);
@@ -259,7 +259,7 @@ TEST_F(TakeoverThreads, AllOfItMayBeUnmapped) {
 }
 
 // No pager serves the new address: an access there must fail rather than find zeros.
-TEST_F(TakeoverThreads, WhatTheProgramMovesAwayCannotBeReadThere) {
+TEST_F(TakeoverThreads, MovedMemoryCannotBeReadAtItsNewAddress) {
   FillAll();
   Take();
   void* const moved = mremap(memory_.data(), kPage, kPage, MREMAP_MAYMOVE | MREMAP_FIXED,
@@ -275,7 +275,7 @@ TEST_F(TakeoverThreads, WhatTheProgramMovesAwayCannotBeReadThere) {
 // Sanitizers replace mlock of the C library by a function that does nothing.
 int64_t Lock(std::byte* first, uint64_t length) { return syscall(SYS_mlock, first, length); }
 
-TEST_F(TakeoverThreads, LockedByTheProgramItComesAndGoesAllTheSame) {
+TEST_F(TakeoverThreads, MemoryThatTheProgramLocksIsPagedInAndOut) {
   FillAll();
   Take();
   if (Lock(memory_.data(), 16 * kPage) != 0) GTEST_SKIP() << "may lock nothing";
@@ -287,7 +287,7 @@ TEST_F(TakeoverThreads, LockedByTheProgramItComesAndGoesAllTheSame) {
   for (uint64_t page = 0; page < kPages; ++page) ASSERT_EQ(Word(page), page + 4) << page;
 }
 
-TEST_F(TakeoverThreads, EndsAsIfItWasGivenBack) {
+TEST_F(TakeoverThreads, DestructionReturnsTheMemory) {
   FillAll();
   Take();
   adoption_.reset();
@@ -295,7 +295,7 @@ TEST_F(TakeoverThreads, EndsAsIfItWasGivenBack) {
   ExpectAll();
 }
 
-TEST_F(TakeoverThreads, IsInPlaceAgainAfterwards) {
+TEST_F(TakeoverThreads, ReturnedMemoryIsAtItsAddress) {
   FillAll();
   for (int i = 0; i < 3; ++i) {
     ASSERT_NO_FATAL_FAILURE(Take());

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-// Younger than the headers of some systems that it runs on.
+// Missing from the headers of some supported systems.
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
 #endif
@@ -57,8 +57,8 @@ bool Watch(const UffdSource& source, std::span<const std::byte> bytes, uint64_t 
   return ioctl(source.file.get(), UFFDIO_REGISTER, &registration) == 0;
 }
 
-// The system wakes those that wait, and then unregisters. With locks of its own for each mapping
-// (Linux 6.4) a thread may begin to wait in between, and would wait for ever.
+// The system wakes waiting threads, and then unregisters. Since Linux 6.4, with locks for each
+// mapping, a thread may begin to wait in between, and would wait for ever.
 void Unwatch(const FileDescriptor& file, uffdio_range range) {
   ioctl(file.get(), UFFDIO_UNREGISTER, &range);
   ioctl(file.get(), UFFDIO_WAKE, &range);

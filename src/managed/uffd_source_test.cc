@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
-TEST(UffdSourceTest, SaysWhetherSystemCallsAreServed) {
+TEST(UffdSourceTest, MethodNamesWhetherSystemCallsAreServed) {
   const UffdSource source = UffdSource::Open();
   if (!source.file.is_open()) GTEST_SKIP() << "no userfaultfd";
   const bool says_user_mode =
@@ -20,20 +20,20 @@ TEST(UffdSourceTest, SaysWhetherSystemCallsAreServed) {
   EXPECT_NE(source.serves_system_calls, says_user_mode);
 }
 
-TEST(UffdSourceTest, OneForSystemCallsOrHowToHaveIt) {
+TEST(UffdSourceTest, ServesSystemCallsOrSaysHowToPermitIt) {
   const auto source = OpenForSystemCalls();
   EXPECT_EQ(source.has_value(), UffdSource::Open().serves_system_calls);
   if (source) return;
   EXPECT_NE(source.error().text.find("vm.unprivileged_userfaultfd=1"), std::string::npos);
 }
 
-TEST(UffdSourceTest, WatchesMemoryOnlyOnce) {
+TEST(UffdSourceTest, RefusesMemoryThatIsWatched) {
   const UffdSource one = UffdSource::Open(), other = UffdSource::Open();
   if (!one.file.is_open()) GTEST_SKIP() << "no userfaultfd";
   void* const place =
       mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const std::span<const std::byte> bytes(static_cast<std::byte*>(place), kPage);
-  EXPECT_FALSE(Watch(one, bytes, UFFDIO_REGISTER_MODE_MISSING)) << "nothing was asked for yet";
+  EXPECT_FALSE(Watch(one, bytes, UFFDIO_REGISTER_MODE_MISSING)) << "no API handshake was made";
   ASSERT_TRUE(AskFor(one, 0));
   ASSERT_TRUE(AskFor(other, 0));
   EXPECT_TRUE(Watch(one, bytes, UFFDIO_REGISTER_MODE_MISSING));

@@ -57,7 +57,8 @@ ErrorOr<std::unique_ptr<CpuView>> UserfaultView::MakeAside(std::span<std::byte> 
       new UserfaultView(std::move(*source), {place, aside.size()}, aside.data(), granule));
 }
 
-// Reads pending events first: addresses that the program gave up a moment ago may have a new owner.
+// Reads pending events first: addresses that the program has just unmapped may belong to other
+// memory.
 void UserfaultView::Unmap(paging::Run run) {
   if (may_be_given_up_) Listen();
   ForEachLeft(run, [](std::span<std::byte> bytes) {

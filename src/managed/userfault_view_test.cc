@@ -41,7 +41,7 @@ class UserfaultViewThreads : public testing::Test {
   std::unique_ptr<CpuView> view_;
 };
 
-TEST_F(UserfaultViewThreads, SystemCallsWaitOrFailAsTheMethodSays) {
+TEST_F(UserfaultViewThreads, SystemCallsWaitOrFailAsTheMethodNames) {
   const FileDescriptor zeros(open("/dev/zero", O_RDONLY | O_CLOEXEC));
   ssize_t length = 0;
   int error = 0;
@@ -67,12 +67,12 @@ TEST_F(UserfaultViewThreads, ReadingDoesNotMapNeighbours) {
   view_->Map({4, 1}, false);
   EXPECT_EQ(memory_->cpu_view()[4 * kGranule.bytes()], std::byte{0});
   std::thread program([&] { EXPECT_EQ(memory_->cpu_view()[5 * kGranule.bytes()], std::byte{0}); });
-  EXPECT_EQ(Await().granule, 5u) << "the kernel would like to map around a fault";
+  EXPECT_EQ(Await().granule, 5u) << "the kernel would map pages around the fault";
   view_->Map({5, 1}, false);
   program.join();
 }
 
-TEST_F(UserfaultViewThreads, ARunThatIsShownInPartIsShownWhole) {
+TEST_F(UserfaultViewThreads, APartlyMappedRunIsMappedWhole) {
   memory_->MakeZero({0, 16});
   view_->Map({3, 1}, true);
   view_->Map({8, 2}, false);
@@ -84,7 +84,7 @@ TEST_F(UserfaultViewThreads, ARunThatIsShownInPartIsShownWhole) {
   EXPECT_EQ(view_->TakeFaults(fault), 0u);
 }
 
-TEST_F(UserfaultViewThreads, MoreThreadsThanItRemembersAllGoOn) {
+TEST_F(UserfaultViewThreads, MoreWaitingThreadsThanItsListHoldsAreAllWoken) {
   constexpr uint32_t kThreads = 150;
   view_.reset();
   memory_ = std::move(MemoryFile::Make(kThreads * kGranule.bytes(), kGranule).value());

@@ -14,12 +14,12 @@ using memory::TranslationTable;
 
 constexpr unsigned kPageShift = GuestTable::kPageShift.value();
 
-// The table of the guest and the number of the job's first page in it; no table if the guest is
-// gone, or its memory is not in one piece.
+// The table of the guest and the number of the job's first page in it; no table if the guest was
+// destroyed or its memory is not contiguous.
 struct Place {
   const TranslationTable* pages = nullptr;
   uint64_t first = 0;
-  uint64_t per_page = 1;  // pages of the second stage for one of the job's
+  uint64_t per_page = 1;  // pages of the second stage per page of the job
 };
 
 Place PlaceOf(const memory::MemoryCore& memory, const PageJob& job) {

@@ -14,7 +14,7 @@ using memory::kPage;
 using memory::PhysicalAddress;
 using memory::Stage;
 
-// A guest whose memory is at kBase, and a region on all of it but the first page.
+// A guest with memory at kBase, and a region on all of it except the first page.
 class GuestStagesTest : public memory::MemoryFixture {
  protected:
   static constexpr uint64_t kBase = 0x700000, kPages = 1'200;
@@ -89,8 +89,8 @@ TEST_F(GuestStagesTest, WithoutWideningOnlyThePagesOfTheJobAreFilled) {
   EXPECT_EQ(StageAt(602 * kPage), Stage::kFirst);
 }
 
-// Row E11: a page that is there after all.
-TEST_F(GuestStagesTest, WhatTheSecondStageHasIsCountedFromTheFirstPageOn) {
+// Row E11: a page that turns out to be present.
+TEST_F(GuestStagesTest, PagesOfTheSecondStageAreCountedFromTheFirst) {
   PageJob job = JobOf(4 * kPage, 4 * kPage, AccessKind::kLocalRead);
   EXPECT_EQ(CountInSecondStage(core_, job), 0U);
   ASSERT_TRUE(Succeeds(core_.guests.MapInPlace(guest_, PhysicalAddress(5 * kPage), 2, false)));
@@ -100,7 +100,7 @@ TEST_F(GuestStagesTest, WhatTheSecondStageHasIsCountedFromTheFirstPageOn) {
   EXPECT_EQ(CountInSecondStage(core_, job), 0U) << "they are read-only";
 }
 
-TEST_F(GuestStagesTest, AJobOfAGuestThatIsGoneIsForNothing) {
+TEST_F(GuestStagesTest, AJobOfADestroyedGuestHasNoPages) {
   PageJob job = JobOf(0, kPage);
   ASSERT_TRUE(Succeeds(core_.guests.Destroy(guest_)));
   job.paged_in = 1;
@@ -136,8 +136,8 @@ TEST_F(GuestStagesTest, AJobOfARegionThatHasMovedEntersNothing) {
   EXPECT_EQ(JobFor(core_, job.request, UINT64_MAX).page_count, 0U);
 }
 
-// The guest's own addresses end where its memory ends.
-TEST_F(GuestStagesTest, MemoryThatTheGuestDoesNotHaveHasNoMachineAddress) {
+// The guest's physical addresses end where its memory ends.
+TEST_F(GuestStagesTest, MemoryBeyondTheGuestHasNoMachineAddress) {
   EXPECT_EQ(MachineAddressIn(core_, guest_, kPages * kPage - 1), kBase + kPages * kPage - 1);
   EXPECT_EQ(MachineAddressIn(core_, guest_, kPages * kPage), std::nullopt);
   EXPECT_EQ(MachineAddressIn(core_, memory::kHost, 0), std::nullopt);

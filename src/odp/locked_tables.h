@@ -5,8 +5,8 @@
 
 namespace verbena::odp {
 
-// The memory tables of an adapter and the lock that guards them: what paging needs of an engine.
-// The threads of paging take the lock, too, when pages enter and leave the tables.
+// The memory tables of an adapter and the lock that guards them: the part of an engine that paging
+// needs. Paging threads also take the lock when pages enter and leave the tables.
 class VERBENA_CAPABILITY("engine") LockedTables {
  public:
   explicit LockedTables(const memory::MemoryOptions& options) : memory(options) {}

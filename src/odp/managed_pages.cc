@@ -14,7 +14,8 @@
 namespace verbena::odp {
 namespace {
 
-// Of its budget, so that a few queue pairs at once are not in each other's way.
+// One request takes at most this part of the budget, so that a few queue pairs at once do not evict
+// each other's pages.
 constexpr uint64_t kShareOfBudget = 8;
 
 uint64_t AddressOf(const std::byte* byte) { return reinterpret_cast<uintptr_t>(byte); }
@@ -32,8 +33,8 @@ Error PartlyManaged(const ManagedArena& arena) {
           "those: register the larger range first, or do without a memory budget"};
 }
 
-// How many of `length` bytes from `address` on, in the adapter's view, the program has not
-// unmapped.
+// How many of `length` bytes from `address` on, in the adapter's view, the program still has
+// mapped.
 uint64_t LengthLeft(const ManagedArena& arena, uint64_t address, uint64_t length) {
   if (arena.all_is_gone) return 0;
   for (const Interval& gone : arena.gone) {
@@ -43,12 +44,13 @@ uint64_t LengthLeft(const ManagedArena& arena, uint64_t address, uint64_t length
   return length;
 }
 
-// Then no access waits until another page has left.
+// If the whole arena fits its budget, no access waits for an eviction.
 bool FitsBudget(const ManagedArena& arena) {
   return arena.arena->report().budget_bytes >= arena.size;
 }
 
-// A store that is full and well by turns must not fill memory, or a screen, with what it says.
+// A swap file that fails and recovers again and again must not fill memory, or a screen, with
+// warnings.
 constexpr size_t kWarningsMax = 100;
 
 const char* WarningOf(paging::StoreReport report) {
@@ -101,7 +103,8 @@ ManagedArena* ManagedPages::FindArena(uint64_t address) const {
   return nullptr;
 }
 
-// By the number that the second stage has for it: they are in the order of their numbers.
+// Finds the arena by the number that the second stage has for it: arenas_ is in the order of the
+// numbers.
 ManagedArena* ManagedPages::ArenaOf(memory::GuestKey guest) const {
   tables_.AssertHeld();
   const memory::GuestTable::Guest* const found = tables_.memory.guests.Find(guest);
@@ -170,7 +173,7 @@ ManagedPages::Asked ManagedPages::Ask(const PageJob& job, PageWaiter* waiter) {
   return asked;
 }
 
-// First the stage of the guest, which is known here, and then the stage of the host.
+// The engine fills the guest's stage, and the arena then the host's.
 ManagedPages::Asked ManagedPages::Serve(Pending pending, ManagedArena& arena) {
   bool is_served = false;
   const bool has_room = WhenMemory([&] { is_served = IsServedByTables(pending); });
@@ -178,8 +181,8 @@ ManagedPages::Asked ManagedPages::Serve(Pending pending, ManagedArena& arena) {
   return has_room ? AskArena(pending, arena) : Asked::kNoMemory;
 }
 
-// Enters the pages into the first stage. True if that was all that was missing, or if they are
-// nowhere: then the job is answered. Of a prefetch, what the second stage has is left out.
+// Enters the pages into the first stage. True if nothing else was missing, or if the pages do not
+// exist: then the job is answered. For a prefetch, skips the pages that the second stage has.
 bool ManagedPages::IsServedByTables(Pending& pending) {
   tables_.AssertHeld();
   PageJob& job = pending.job;
@@ -211,12 +214,13 @@ bool ManagedPages::IsServedByTables(Pending& pending) {
   return true;
 }
 
-// Whether its first page is out: then the job waits until the page is in, or is answered at once.
+// Whether the first page of the job is quiesced: then the job waits until the quiesce ends, or is
+// answered at once.
 bool ManagedPages::IsParked(const Pending& pending) {
   if (quiesced_.empty()) return false;
   const auto [key, region] = quiesced_.Find(pending.job);
   if (region == nullptr) return false;
-  // What nothing waits for yet is no reason to bring it back.
+  // A prefetch is no reason to end the quiesce.
   if (pending.job.is_ahead || region->refuses) {
     Finish(pending);
     return true;
@@ -230,7 +234,8 @@ void ManagedPages::GiveBackTo(Key region) {
   for (const ParkedJob& parked : quiesced_.Remove(region)) {
     ManagedArena* const arena = FindArena(parked.job.address);
     const Pending pending{parked.job, parked.waiter, arena};
-    if (arena != nullptr && IsParked(pending)) continue;  // another region of these bytes is out
+    // another region on these bytes is quiesced
+    if (arena != nullptr && IsParked(pending)) continue;
     if (arena == nullptr || Serve(pending, *arena) == Asked::kNoMemory) Finish(pending);
   }
 }
@@ -295,7 +300,7 @@ bool ManagedPages::PageInSome(PageJob& job) {
   return true;
 }
 
-// Part by part, each of which is there for a moment at least.
+// Pages in part by part: all parts together may exceed the budget.
 bool ManagedPages::PageIn(PageJob& job) {
   PageJob part = job;
   do {
@@ -310,16 +315,16 @@ bool ManagedPages::PageIn(PageJob& job) {
 void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
   const TablesLock lock(tables_);
   const auto found = pending_.find(ticket);
-  if (found == pending_.end()) return;  // its arena is about to end
+  if (found == pending_.end()) return;  // its arena is being destroyed
   Pending pending = found->second;
   pending_.erase(found);
   PageJob& job = pending.job;
-  // It may have been taken away meanwhile: then it must not enter the tables. Without memory to
-  // wait the job is answered without pages.
+  // The region may have been quiesced meanwhile; then the pages must not enter the tables. Without
+  // memory for a waiting job, the job is answered without pages.
   bool is_parked = false;
   const bool has_room = WhenMemory([&] { is_parked = IsParked(pending); });
   if (is_parked) return;
-  // What the program has unmapped meanwhile is not to be had.
+  // Pages that the program has unmapped meanwhile are not available.
   uint64_t length = answer && has_room ? LengthLeft(*pending.arena, job.address, *answer) : 0;
   length = quiesced_.LengthFree(job.address, length);
   if (length > 0) {
@@ -327,7 +332,7 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
     job.paged_in = std::min(job.page_count, (length + page - 1) / page);
     job.is_mapped = EnterSecondStage(tables_.memory, job);
   }
-  // A queue pair that asks before there is need, for an unreliable message, asks once only.
+  // A queue pair that prefetches for an unreliable message makes one request only.
   const bool goes_on = pending.waiter == nullptr && job.is_mapped &&
                        job.paged_in < job.page_count && FitsBudget(*pending.arena);
   const PageJob rest = RestAfter(job, job.paged_in);
@@ -342,7 +347,7 @@ void ManagedPages::Finish(const Pending& pending) {
   pending.waiter->done.notify_one();
 }
 
-// Without memory it is left unsaid.
+// Without memory the report is dropped.
 void ManagedPages::OnStore(paging::StoreReport report) {
   static_cast<void>(WhenMemory([&] { Warn(WarningOf(report)); }));
 }
@@ -364,7 +369,7 @@ void ManagedPages::AddWarning(std::string_view warning) {
 void ManagedPages::OnGone(const std::byte* first, const std::byte* last) {
   const TablesLock lock(tables_);
   ManagedArena* const arena = FindArena(AddressOf(first));
-  if (arena == nullptr) return;  // it is about to end
+  if (arena == nullptr) return;  // being destroyed
   const Interval gone{AddressOf(first), AddressOf(last)};
   const Interval offsets{gone.first - arena->adapter_base, gone.last - arena->adapter_base};
   const bool is_noted = WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {

@@ -31,36 +31,37 @@ class Takeover;
 
 namespace verbena::odp {
 
-// An arena of managed memory, and where it is.
+// An arena of managed memory, with its two views.
 struct ManagedArena {
   ManagedArena();
   ManagedArena(const ManagedArena&) = delete;
   ManagedArena& operator=(const ManagedArena&) = delete;
   ~ManagedArena();
 
-  // One of the two.
+  // Exactly one of the two is set.
   std::unique_ptr<managed::Arena> own;
-  std::unique_ptr<managed::Takeover> takeover;  // of memory that the program had before
+  std::unique_ptr<managed::Takeover> takeover;  // of memory that the program allocated
   managed::Arena* arena = nullptr;
-  uint64_t cpu_base = 0;      // where the program sees it
-  uint64_t adapter_base = 0;  // where the adapter touches it
+  uint64_t cpu_base = 0;      // in the program's view
+  uint64_t adapter_base = 0;  // in the adapter's view
   uint64_t size = 0;
-  memory::GuestKey guest;  // the arena is its memory: guest-physical address 0 is the first byte
-  uint32_t number = 0;     // never that of another arena of the adapter
-  uint64_t regions = 0;    // registered on it
-  std::vector<Interval> gone = {};  // in the adapter's view: what the program has unmapped
-  bool all_is_gone = false;         // as far as is known: there was no memory to note a part of it
+  // the guest whose memory it is: guest-physical address 0 is the first byte
+  memory::GuestKey guest;
+  uint32_t number = 0;              // unique among all arenas that the adapter ever had
+  uint64_t regions = 0;             // number of regions registered on it
+  std::vector<Interval> gone = {};  // ranges of the adapter's view that the program has unmapped
+  bool all_is_gone = false;  // treat all of it as unmapped: there was no memory to record a range
 };
 
-// The managed memory of an adapter. Each arena is the memory of a guest, in two stages (rows E6 to
-// E9): the first stage of a region names places in the arena, and is written here when a page is
-// first needed; the second stage says which pages of the arena are in memory, in the adapter's
-// view, and is written on the arena's own thread, before it can take them away again. So the tables
-// alone decide what the adapter touches, whatever the program's view shows, and a page that leaves
-// is one entry, however many regions are on it.
+// The managed memory of an adapter. Each arena is the memory of a guest with two stages of
+// translation (rows E6 to E9). The first stage of a region names places in the arena and is filled
+// at the first access to a page. The second stage says which pages of the arena are in memory, in
+// the adapter's view; the arena's thread clears entries before it evicts their pages. So the tables
+// alone decide what the adapter touches, whatever the program's view contains, and evicting a page
+// clears one entry, however many regions are on it.
 //
-// A part of the engine, under its lock, but for what says otherwise: an arena is made and destroyed
-// without it, because its thread waits for it.
+// Part of the engine and used under its lock, except where a function says otherwise: an arena is
+// created and destroyed without the lock, because its thread waits for the lock.
 class ManagedPages {
  public:
   // `on_urgent_warning` as in the adapter's options.
@@ -69,93 +70,97 @@ class ManagedPages {
       : tables_(tables), answers_(answers), on_urgent_warning_(std::move(on_urgent_warning)) {}
   ManagedPages(const ManagedPages&) = delete;
   ManagedPages& operator=(const ManagedPages&) = delete;
-  // REQUIRES: EndAll was called, if there ever was an arena.
+  // REQUIRES: EndAll was called, if an arena was ever created.
   ~ManagedPages();
   void EndAll() VERBENA_EXCLUDES(tables_);
 
-  // Not under the lock. The clock is the system's if the options name none.
+  // Not under the lock. Uses the system's clock if the options name none.
   [[nodiscard]] ErrorOr<ManagedArena*> Make(managed::ArenaOptions options)
       VERBENA_EXCLUDES(tables_);
   // Not under the lock. REFUSES while a region is registered on it.
   [[nodiscard]] ErrorOr<void> Destroy(ManagedArena* arena) VERBENA_EXCLUDES(tables_);
 
-  // Not under the lock. The program's memory that `options.adopts` names becomes managed, or stays
-  // as it was. REQUIRES: no region names its bytes; no other thread registers any meanwhile.
+  // Not under the lock. Puts the program's memory that `options.adopts` names under the arena's
+  // management; after a failure the memory is unchanged. REQUIRES: no region names its bytes, and
+  // no other thread registers one meanwhile.
   [[nodiscard]] ErrorOr<ManagedArena*> TakeOver(managed::ArenaOptions options)
       VERBENA_EXCLUDES(tables_);
-  // Not under the lock. The program's own again; how things were in the end. REQUIRES: no region is
-  // on it, or the engine runs no more; no other thread registers any meanwhile.
+  // Not under the lock. Returns the memory to the program, and the final counters. REQUIRES: no
+  // region is on it, or the engine has stopped; no other thread registers one meanwhile.
   managed::ArenaReport GiveBack(ManagedArena* arena) VERBENA_EXCLUDES(tables_);
 
   // What the tables must name for `length` bytes of the program at `address`: a place in the memory
-  // of a guest if they are managed. REFUSES bytes of which only some are.
+  // of a guest if the bytes are managed. REFUSES a range that is only partly managed.
   struct Place {
     memory::PhysicalAddress address;
     memory::GuestKey guest;
     ManagedArena* arena = nullptr;  // nullptr: not managed
   };
   [[nodiscard]] ErrorOr<Place> Find(uint64_t address, uint64_t length) const;
-  // Whether the machine address is of an arena.
+  // Whether the machine address belongs to an arena.
   [[nodiscard]] bool Covers(uint64_t address) const { return FindArena(address) != nullptr; }
 
-  // Room for one more region, to be found before the region is registered.
+  // A map node for one more region, allocated before the region is registered so that Attach cannot
+  // fail.
   using RegionRoom = std::unordered_map<Key, ManagedArena*>::node_type;
   [[nodiscard]] RegionRoom MakeRoomForRegion();
-  // A region that lies on it has come, or may have gone.
+  // A region on the arena was registered, or may have been deregistered.
   void Attach(RegionRoom room, Key region, ManagedArena& arena);
-  // The one that the region lies on; nullptr if on none.
+  // The arena that the region is on; nullptr if none.
   [[nodiscard]] ManagedArena* ArenaOf(Key region) const;
   void Release(Key region);
   void Rekey(Key from, Key to);
-  // Calls fn(key, arena) for each region that lies on one.
+  // Calls fn(key, arena) for each region on an arena.
   template <class Fn>
   void ForEachRegion(Fn fn) const {
     for (const auto& [key, arena] : regions_) fn(key, *arena);
   }
 
-  // The region, or a part of it, is out: its pages come in for the adapter no more, and jobs for
-  // them wait, or are refused if it says so. The arena still has their memory. REQUIRES: it is in.
+  // Quiesces the region or a part of it: its pages are no longer paged in for the adapter, and jobs
+  // for them wait, or are refused if `pages` says so. The arena keeps the memory. REQUIRES: no part
+  // of the region is quiesced.
   void TakeAway(Key region, QuiescedRegion pages) { quiesced_.Add(region, std::move(pages)); }
-  // It is in again: what waited for it goes on, first come first. Or it has ended: what waited for
-  // it is refused.
+  // Ends the quiesce: waiting jobs continue in order. If the region was deregistered, they are
+  // refused.
   void GiveBackTo(Key region);
-  // Brings pages of the region, at these offsets in its arena, as many as its budget allows.
+  // Pages in these offsets of the region's arena, as far as the budget allows.
   void Prefetch(Key region, const ManagedArena& arena, Interval pages);
   [[nodiscard]] const QuiescedRegion* FindQuiesced(Key region) const {
     return quiesced_.Find(region);
   }
   // `on_awaited` is called with the engine's lock held, when the first job waits for a region;
-  // `on_swapped_out` without, on the pager thread: see managed::ArenaCallbacks.
+  // `on_swapped_out` without the lock, on the pager thread: see managed::ArenaCallbacks.
   struct QuiesceCallbacks {
     std::function<void(Key region)> on_awaited;
     std::function<void(uint64_t ticket, uint64_t bytes)> on_swapped_out;
   };
-  // The process, which has a segment for each arena from now on, so that regions of its address
-  // space reach it (row A7). Before the first arena; without it there is none.
+  // The process as a consumer. It gets a segment for each arena from then on, so that regions of
+  // its address space reach the arena (row A7). To be called before the first arena; without it
+  // there are no segments.
   void set_consumer(memory::ConsumerId consumer) { consumer_ = consumer; }
-  // Before the first arena.
+  // To be called before the first arena.
   void set_quiesce_callbacks(QuiesceCallbacks callbacks) {
     quiesce_callbacks_ = std::move(callbacks);
   }
 
-  // The job is for nothing if it is for the program's view: what names it is no region on managed
-  // memory, and a thread that has the engine's lock must not wait for an arena, which waits for it.
+  // Empties the job if it is for the program's view: no region on managed memory names that view,
+  // and a thread that holds the engine's lock must not wait for an arena, which waits for the lock.
   void RefuseProgramView(PageJob& job) const;
   [[nodiscard]] bool IsProgramView(const PageJob& job) const;
   enum class Asked : uint8_t { kNotManaged, kAsked, kNoMemory };
-  // Managed pages come back through PageAnswers::TakeDone, mapped.
+  // Managed pages are mapped when their job comes back through PageAnswers::TakeDone.
   [[nodiscard]] Asked Submit(const PageJob& job);
-  // Of those asked for, jobs whose answer has not come.
+  // Submitted jobs that are not answered yet.
   [[nodiscard]] size_t outstanding() const { return pending_.size(); }
   [[nodiscard]] const StageFaults& stage_faults() const { return stage_faults_; }
-  // The same as Submit, and waits until they are mapped, or refused. Not under the lock. False if
-  // they are not managed.
+  // Submits the job and waits until the pages are mapped or refused. Not under the lock. False if
+  // the pages are not managed.
   [[nodiscard]] bool PageIn(PageJob& job) VERBENA_EXCLUDES(tables_);
 
-  // What the user should know at once, from a thread that must not wait for the program. Not under
-  // the lock.
+  // Reports a warning at once, from a thread that must not wait for the program. Not under the
+  // lock.
   void Warn(const std::string& warning) VERBENA_EXCLUDES(tables_);
-  // What the user should know, one line each, returned once. A few are kept.
+  // Keeps a one-line warning, to be returned once. Keeps at most kWarningsMax.
   void AddWarning(std::string_view warning);
   [[nodiscard]] std::vector<std::string> TakeWarnings() { return std::exchange(warnings_, {}); }
 

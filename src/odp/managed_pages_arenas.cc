@@ -1,4 +1,4 @@
-// The part of managed_pages.h that makes and ends arenas.
+// The part of managed_pages.h that creates and destroys arenas.
 
 #include <algorithm>
 #include <string>
@@ -14,7 +14,7 @@
 namespace verbena::odp {
 namespace {
 
-// Calls fn(first, last) for the program's view of it, and for the adapter's.
+// Calls fn(first, last) for the arena's range in the program's view, and for that in the adapter's.
 template <class Fn>
 void ForEachView(const ManagedArena& arena, Fn fn) {
   for (const uint64_t base : {arena.cpu_base, arena.adapter_base}) {
@@ -54,8 +54,9 @@ ErrorOr<ManagedArena*> ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
   Rollback created([&]() VERBENA_UNDER_CALLERS_LOCK {
     static_cast<void>(tables_.memory.guests.Destroy(*guest));
   });
-  // A thread that has the engine's lock must never wait for the program's view, which a list would
-  // have it touch; and the adapter's may be touched only where a region of the arena says so.
+  // Page lists may name neither view. A thread that holds the engine's lock must never wait for the
+  // program's view; and the adapter's view may be touched only where a region of the arena allows
+  // it.
   size_t kept = 0;
   Rollback views([&] {
     ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
@@ -78,7 +79,7 @@ ErrorOr<ManagedArena*> ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
   return arenas_.back().get();
 }
 
-// Of these bytes of the arena. True if there are no segments to update.
+// Updates the segments for these bytes of the arena. True if there are no segments to update.
 bool ManagedPages::UpdateSegments(memory::SegmentChange change, const ManagedArena& arena,
                                   Interval bytes) {
   tables_.AssertHeld();
@@ -102,8 +103,9 @@ ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
   return Add(std::move(arena));
 }
 
-// It is known before it is taken, and tables forget what they know of it: so a thread that has the
-// engine's lock never touches a byte of it by the program's address, and does not wait.
+// The arena is in the tables before it manages the memory, and the tables drop the pages they have
+// of it: so a thread that holds the engine's lock never touches these bytes at the program's
+// address, and does not wait.
 ErrorOr<ManagedArena*> ManagedPages::TakeOver(managed::ArenaOptions options) {
   options.now = &Now;
   auto prepared = managed::Takeover::Prepare(options, Callbacks());
@@ -155,10 +157,9 @@ std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
   });
   static_cast<void>(
       UpdateSegments(memory::SegmentChange::kDelete, *removed, {0, removed->size - 1}));
-  // Regions that are still on it are of no use from now on: what names a guest that is gone is
-  // refused.
+  // Regions that are still on it become unusable: a key whose guest was destroyed is refused.
   CHECK(tables_.memory.guests.Destroy(removed->guest).has_value());
-  // What waits for its pages is refused.
+  // Jobs that wait for its pages are refused.
   quiesced_.TakeAllParked([&](const ParkedJob& parked) {
     if (removed->adapter_base <= parked.job.address &&
         parked.job.address - removed->adapter_base < removed->size) {
@@ -191,7 +192,8 @@ ErrorOr<void> ManagedPages::Destroy(ManagedArena* arena) {
   return {};
 }
 
-// One by one: an arena's threads may need the lock to end, and a list of them would need memory.
+// One at a time: the threads of an arena may need the lock in order to end, and collecting the
+// arenas in a list would need memory.
 void ManagedPages::EndAll() {
   while (true) {
     std::unique_ptr<ManagedArena> ended;

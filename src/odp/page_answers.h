@@ -34,7 +34,7 @@ class PageAnswers {
   // Moves finished jobs to the end of `out`, as far as its capacity goes: `out` does not grow.
   void TakeDone(std::vector<PageJob>& out) VERBENA_EXCLUDES(mutex_);
 
-  // Whether there is room for every expected answer, and has_done is right.
+  // Whether there is room for every expected answer, and has_done() is right.
   [[nodiscard]] bool IsConsistent() const VERBENA_EXCLUDES(mutex_);
 
  private:

@@ -35,7 +35,7 @@ TEST(PageAnswersTest, HandsOutAsManyAsThereIsRoomFor) {
   EXPECT_FALSE(answers.has_done());
 }
 
-TEST(PageAnswersTest, AJobThatIsNotDoneAfterAllIsNotAnswered) {
+TEST(PageAnswersTest, AnUnexpectedJobIsNotAnswered) {
   PageAnswers answers([] {});
   ASSERT_TRUE(answers.Expect());
   EXPECT_TRUE(answers.IsConsistent());

@@ -15,7 +15,7 @@ struct PageJob {
   uint64_t address = 0;  // of the first page
   uint64_t page_count = 0;
   uint64_t paged_in = 0;   // pages from the first on; 0 if the first is not available
-  bool is_mapped = false;  // they are in the tables already
+  bool is_mapped = false;  // the pages are in the tables already
   bool is_ahead = false;   // a prefetch: nothing waits for the pages yet
   Time asked_at = {};
   // The memory of the region, if it is contiguous.
@@ -23,7 +23,7 @@ struct PageJob {
   uint64_t region_bytes = 0;
 };
 
-// The rest of the job behind its first `pages`, as a prefetch for the queue pair.
+// What remains of the job after its first `pages`, as a prefetch for the queue pair.
 [[nodiscard]] inline PageJob RestAfter(const PageJob& job, uint64_t pages) {
   PageJob rest = job;
   memory::Fault& fault = rest.request.fault;

@@ -14,11 +14,11 @@ namespace {
 using memory::EntryType;
 using memory::Fault;
 
-// Regions of the owner's own address space count pages from address 0.
+// Regions of the owner's address space count pages from address 0.
 bool IsAddressSpace(const memory::ProtectionEntry& region) { return region.table == nullptr; }
 
-// How many pages of a page list, from `first` on, are away and contiguous: at most `most`. 0 if the
-// list ends before `first`: the key may have another list by now.
+// How many pages of a page list, from `first` on, are absent and contiguous: at most `most`. 0 if
+// the list ends before `first`, because the key has another list by now.
 uint64_t AwayInARow(const memory::TranslationTable& table, uint64_t first, uint64_t most) {
   if (first >= table.page_count()) return 0;
   const uint64_t start = table.Find(first).address().value();
@@ -33,7 +33,7 @@ uint64_t AwayInARow(const memory::TranslationTable& table, uint64_t first, uint6
 }
 
 // Where the first page of the fault is in the guest's memory; nullopt if the region has changed
-// since.
+// meanwhile.
 std::optional<uint64_t> PhysicalAddressOf(const memory::ProtectionEntry& region,
                                           const Fault& fault) {
   if (fault.stage == memory::Stage::kSecond) return fault.first_page << fault.page_shift.value();
@@ -43,8 +43,8 @@ std::optional<uint64_t> PhysicalAddressOf(const memory::ProtectionEntry& region,
   return region.table->LinearAddress(fault.first_page).value();
 }
 
-// Of two jobs for the same page, the one for reading can end last. It must not make the page
-// read-only again: a datagram that met a read-only page would be lost.
+// Of two jobs for the same page, the one for reading may finish last. It must not make the page
+// read-only again: a datagram that meets a read-only page is lost.
 bool MapInTable(memory::MemoryCore& memory, const PageJob& job,
                 const memory::TranslationTable& table) {
   const Fault& fault = job.request.fault;
@@ -54,7 +54,7 @@ bool MapInTable(memory::MemoryCore& memory, const PageJob& job,
   if (fault.for_write && table.is_linear()) return map(fault.first_page, job.paged_in);
   for (uint64_t i = 0; i < job.paged_in; ++i) {
     const uint64_t page = fault.first_page + i;
-    // Pages of a page list are restored with their old rights, and only once.
+    // Pages of a page list get their old rights back, and only once.
     const bool known =
         page < table.page_count() &&
         (table.is_linear() ? table.Find(page).Allows(true) : table.Find(page).present());

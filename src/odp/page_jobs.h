@@ -12,22 +12,23 @@
 
 namespace verbena::odp {
 
-// Finds where the pages are that a queue pair waits for: at most `bytes_max` of them, but at least
-// one page. Of a page list, only contiguous pages. If the pages cannot be paged in, because their
-// region or its guest is gone, the job has no pages, and so its answer is a refusal.
+// Resolves where the pages are that a queue pair waits for: at most `bytes_max` of them, but at
+// least one page. Of a page list, only contiguous pages. The job has no pages, and is therefore
+// answered with a refusal, if the region was deregistered or its guest destroyed.
 [[nodiscard]] PageJob JobFor(const memory::MemoryCore& memory,
                              const transport::PageRequest& request, uint64_t bytes_max);
 
-// Enters the pages that were paged in into the tables and the residency scan. False if there are
-// none, if their region has gone meanwhile, or if they are a guest's: see EnterSecondStage.
+// Enters the pages that were paged in into the tables and the residency scan. False if no page was
+// paged in, if the region was deregistered meanwhile, or if the pages belong to a guest: see
+// EnterSecondStage.
 [[nodiscard]] bool MapPages(memory::MemoryCore& memory, ResidencyScan& watch, const PageJob& job,
                             Time now);
 
-// Whether the tables have the first page of the job by now. False if it is a guest's.
+// Whether the first page of the job is present in the tables. False if the page belongs to a guest.
 [[nodiscard]] bool IsMapped(const memory::MemoryCore& memory, const PageJob& job);
 
-// Calls fn(job) for each run of the 4 KiB pages of `wanted` that are in memory already. Does not
-// page in the others.
+// Calls fn(job) for each run of the 4 KiB pages of `wanted` that are in memory. Does not page in
+// the others.
 template <class Fn>
 void ForEachPresent(const ResidencyProbe& scan, const PageJob& wanted, Fn fn) {
   constexpr uint64_t kAtOnce = ResidencyProbe::kPagesAtOnce;

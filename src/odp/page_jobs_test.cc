@@ -9,7 +9,7 @@ namespace {
 
 using memory::AccessKind;
 
-constexpr uint64_t kBase = 0x7000'0000'0100;  // not on a page border; nothing is touched here
+constexpr uint64_t kBase = 0x7000'0000'0100;  // not on a page border; never accessed
 constexpr uint64_t kBytes = 64 * 4'096;
 
 class PageJobsTest : public testing::Test {
@@ -50,7 +50,7 @@ TEST_F(PageJobsTest, FindsThePagesOfARegionAndMapsThem) {
   EXPECT_NE(AsFault(Translate(keys.local, kBase, 8)), nullptr);
 }
 
-TEST_F(PageJobsTest, HoldsItsBoundButAlwaysHasOne) {
+TEST_F(PageJobsTest, IsBoundedButHasAtLeastOnePage) {
   const auto keys = Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes);
   const auto request = RequestFor(keys.local, kBase, kBytes);
   EXPECT_EQ(JobFor(core_, request, 10 * 4'096).page_count, 10U);
@@ -70,7 +70,7 @@ TEST_F(PageJobsTest, AnImplicitRegionCountsFromAddressZero) {
   EXPECT_EQ(AsReady(ready)->spans[0].address.value(), kBase);
 }
 
-// Pages of a list come back where they were, as far as they lie side by side.
+// Pages of a list are restored as far as they are contiguous.
 TEST_F(PageJobsTest, FindsThePagesOfAList) {
   constexpr uint64_t kFrame = 0x7000'0000'0000;
   const std::array list{memory::PhysicalAddress(kFrame), memory::PhysicalAddress(kFrame + 4'096),
@@ -89,8 +89,8 @@ TEST_F(PageJobsTest, FindsThePagesOfAList) {
   EXPECT_EQ(job.page_count, 1U);
 }
 
-// A request that had to wait for memory may find a shorter list under the same key.
-TEST_F(PageJobsTest, APageBehindTheEndOfAListIsNotToBeHad) {
+// A request that waited for memory may find a shorter list under the same key.
+TEST_F(PageJobsTest, APageBehindTheEndOfAListIsNotAvailable) {
   const std::array list{memory::PhysicalAddress(0x7000'0000'0000)};
   const auto keys = Register(memory::PageListBacking{.pages = list}, 0, 4'096);
   core_.MarkMachineAbsent(memory::MachineAddress(0x7000'0000'0000),
@@ -100,8 +100,8 @@ TEST_F(PageJobsTest, APageBehindTheEndOfAListIsNotToBeHad) {
   EXPECT_EQ(JobFor(core_, request, kBytes).page_count, 0U);
 }
 
-// A receive and a send from the same page are posted together; the send's page comes last.
-TEST_F(PageJobsTest, ReadingDoesNotTakeAwayWhatWritingHasMade) {
+// A receive and a send from the same page are posted together, and the send's page is entered last.
+TEST_F(PageJobsTest, ReadingKeepsPagesWritable) {
   for (const memory::RegionKeys& keys :
        {Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes),
         Register(memory::AddressSpaceBacking{}, 0, ~uint64_t{0})}) {
@@ -118,7 +118,7 @@ TEST_F(PageJobsTest, ReadingDoesNotTakeAwayWhatWritingHasMade) {
   }
 }
 
-TEST_F(PageJobsTest, ARegionThatHasGoneIsRefused) {
+TEST_F(PageJobsTest, ADeregisteredRegionIsRefused) {
   const auto keys = Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes);
   const auto request = RequestFor(keys.local, kBase, 8);
   PageJob job = JobFor(core_, request, kBytes);

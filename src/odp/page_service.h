@@ -29,7 +29,7 @@ class PageService {
   [[nodiscard]] virtual bool Submit(const PageJob& job) = 0;
   // Makes the probe of the residency scan that the caller has begun.
   virtual void SubmitProbe() = 0;
-  // How many of these 4 KiB pages are in memory, from the first on. Touches none.
+  // How many of these 4 KiB pages are in memory, counted from the first on. Touches none.
   [[nodiscard]] virtual uint64_t CountResident(uint64_t address, uint64_t page_count) const = 0;
 
   [[nodiscard]] PageAnswers& answers() { return answers_; }

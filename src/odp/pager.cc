@@ -15,7 +15,7 @@ namespace verbena::odp {
 namespace {
 
 // About as long as a wake-up takes, so that spinning costs at most twice the optimum. The thread
-// does not yield while it spins: on a busy machine the processor would be gone for milliseconds,
+// does not yield while it spins: on a busy machine it would lose the processor for milliseconds,
 // and no job wakes a thread that counts as awake.
 constexpr Duration kSpin = Microseconds(50);
 
@@ -76,7 +76,7 @@ bool Pager::Submit(const PageJob& job) {
       }
     });
     if (is_taken) is_called_.store(true, std::memory_order_release);
-    sleeps = jobs_.size() + ahead_.size() > lingering_;
+    sleeps = jobs_.size() + ahead_.size() > spinning_;
   }
   if (!is_taken) answers().Unexpect();
   if (sleeps) wanted_.notify_one();
@@ -97,7 +97,7 @@ void Pager::Work(size_t self) {
   wanted_.wait(lock, [&] { return workers_[self].thread.joinable(); });
   for (Task task = WaitForTask(lock); task != Task::kEnd; task = WaitForTask(lock)) {
     Perform(task, lock);
-    if (lingers_ && !must_act()) SpinWait(lock);
+    if (may_spin_ && !must_act()) SpinWait(lock);
   }
   --alive_;
   workers_[self].is_free = true;
@@ -118,7 +118,7 @@ Pager::Task Pager::WaitForTask(Lock& lock) {
   return Task::kEnd;
 }
 
-// kEnd if there is nothing that this thread should take.
+// kEnd if there is no job that this thread should take.
 Pager::Task Pager::TaskAtHand() const {
   const bool is_spared = free_threads() > 1 || busy_ < options_.threads;
   if (!jobs_.empty()) return is_spared || Now() >= overdue_at() ? Task::kJob : Task::kEnd;
@@ -128,8 +128,8 @@ Pager::Task Pager::TaskAtHand() const {
   return probe_is_wanted_ ? Task::kLook : Task::kEnd;
 }
 
-// False if the thread is not needed any more. Beside the busy threads, options_.threads are kept
-// free, so that no job has to wait until it is overdue.
+// False if the thread is no longer needed. Beside the busy threads, options_.threads are kept free,
+// so that no job has to wait until it is overdue.
 bool Pager::WaitIdly(Lock& lock) {
   if (free_threads() <= options_.threads) {
     wanted_.wait(lock);
@@ -144,7 +144,7 @@ void Pager::Perform(Task task, Lock& lock) {
   if (task == Task::kLook) {
     probe_is_wanted_ = false;
     lock.unlock();
-    // Nothing waits for the probe: the engine finds the result in a later pass.
+    // The probe wakes no thread: the engine finds the result in a later pass.
     watch().Probe(residency_);
     lock.lock();
     --busy_;
@@ -172,13 +172,13 @@ void Pager::PageInPart(PageJob job, Lock& lock) {
   lock.unlock();
   PageIn(job);
   answers().Finish(job);
-  // The rest is a prefetch: a queue pair that gets that far makes a request of its own.
+  // The rest becomes a prefetch: a queue pair that gets that far makes a request of its own.
   const bool goes_on = rest.page_count > 0 && job.paged_in == job.page_count && answers().Expect();
   lock.lock();
   if (goes_on && !WhenMemory([&] { ahead_.push_back(rest); })) answers().Unexpect();
 }
 
-// Starts one more thread, because none is free.
+// Starts one more thread when none is free.
 void Pager::StartSpare(Lock& lock) {
   if (stops_) return;
   const bool is_full = alive_ == options_.threads_max;
@@ -186,7 +186,7 @@ void Pager::StartSpare(Lock& lock) {
   if (!is_full) {
     try {
       StartWorker(FreePlace(), lock);
-    } catch (const std::exception&) {  // from the system, or for lack of memory
+    } catch (const std::exception&) {  // the system refused, or there is no memory
       is_refused = true;
     }
   }
@@ -199,7 +199,7 @@ void Pager::StartSpare(Lock& lock) {
   lock.lock();
 }
 
-// REQUIRES: fewer threads are alive than workers_ has places.
+// REQUIRES: fewer threads run than workers_ has places.
 size_t Pager::FreePlace() {
   const auto found = std::ranges::find_if(workers_, &Worker::is_free);
   CHECK(found != workers_.end());
@@ -227,18 +227,18 @@ void Pager::StartWorker(size_t place, Lock& lock) {
 
 void Pager::SpinWait(Lock& lock) {
   is_called_.store(false, std::memory_order_relaxed);
-  ++lingering_;
+  ++spinning_;
   lock.unlock();
   for (const Time end = Now() + kSpin; Now() < end;) {
     if (is_called_.load(std::memory_order_acquire)) break;
   }
   lock.lock();
-  --lingering_;
+  --spinning_;
 }
 
 void Pager::PageIn(PageJob& job) const {
-  // Watches the memory before it is paged in, so that no event is lost in between. The residency
-  // scan covers memory that cannot be watched.
+  // The events are enabled before the page-in, so that none is lost in between. The residency scan
+  // covers memory that cannot be watched.
   if (events_ != nullptr && job.region_bytes > 0) {
     static_cast<void>(events_->Watch(job.region_address, job.region_bytes));
   }
@@ -250,7 +250,7 @@ void Pager::PageIn(PageJob& job) const {
   if (bring(job.page_count)) {
     job.paged_in = job.page_count;
   } else {
-    // The pages before the one that is not available are resident.
+    // The pages before the unavailable one are resident.
     const uint64_t bytes = job.page_count * fault.page_shift.bytes();
     const uint64_t there = residency_.LookForPrefix(job.address, bytes >> PageShift::kMin)
                                << PageShift::kMin >>

@@ -23,9 +23,9 @@
 namespace verbena::odp {
 
 struct PagerOptions {
-  uint32_t threads = 2;            // always there
-  uint32_t threads_max = 64;       // including those started while others wait for pages
-  Duration idle_max = Seconds(2);  // a thread beyond `threads` ends when idle for so long
+  uint32_t threads = 2;            // that never end
+  uint32_t threads_max = 64;       // including those that are started while others wait for pages
+  Duration idle_max = Seconds(2);  // a thread above `threads` ends after it was idle for so long
   PopulateMethod method = BestPopulateMethod();
   Duration residency_scan_period = Duration::Max();
   // Called once, on a pager thread and without a lock, when all threads wait for pages and no more
@@ -33,42 +33,41 @@ struct PagerOptions {
   std::function<void(const std::string& warning)> on_limit = {};
 };
 
-// Brings absent pages of this process into memory, on threads of its own, because that can take as
-// long as a disk.
+// Pages in absent pages of this process, on threads of its own, because that can take as long as a
+// disk.
 //
-// A page may also never come: of a file whose server is gone, or under a userfaultfd of the program
-// that does not answer. So the pager does not count on a thread that is stuck. One thread is always
-// free:
+// A page-in may never end: of a file whose server is down, or under a userfaultfd of the program
+// that does not answer. So the pager works around stuck threads by keeping one thread free:
 //
 //   the last free thread   watches the oldest job. When that job has waited for kPatience, and no
 //                          job was finished meanwhile, the others are stuck: the thread starts
 //                          another, which watches in its place, and takes the job
 //   a thread that is free  for idle_max, and not needed, ends
 //
-// Prefetch jobs, which nothing waits for, come behind the others, occupy at most
-// PagerOptions::threads threads, and do not make the pager start more.
+// Prefetch jobs are queued behind all others, occupy at most PagerOptions::threads threads, and do
+// not make the pager start more.
 //
-// A long request is answered when its beginning is resident. The rest is paged in ahead of the
-// queue pair that goes on with it.
+// A long request is answered when its first part is resident. The rest is paged in ahead of the
+// queue pair that is already working on the first part.
 //
-// If the end of a request is not available, the queue pair can still go on with the beginning: the
-// pager pages in what is available, one page at least, and the queue pair makes another request
-// when it gets further.
+// If the end of a request is not available, the pager pages in what is available, at least one
+// page. The queue pair continues with that, and makes another request when it needs the rest.
 //
 // Between requests the pager makes the probes of the residency scan.
 //
 // A thread that has just paged in pages spins for a moment: faults come in a row, and a wake-up
 // takes longer than paging in.
 //
-// Bounded by its callers: a queue pair waits for three requests at most, and asks once for each
-// element of what is posted to it. Thread rule: any thread.
+// Bounded by its callers: a queue pair has at most three requests outstanding, and one prefetch for
+// each element of its posted work requests. Thread rule: any thread.
 class Pager final : public PageService {
  public:
-  // Twenty times what a part of a request takes on an idle machine, and less than any peer waits.
+  // Twenty times what a part of a request takes on an idle machine, and less than the timeout of
+  // any peer.
   static constexpr Duration kPatience = Milliseconds(2);
 
   Pager(const PagerOptions& options, std::function<void()> on_done);
-  // Waits for the running jobs, and drops those that are not begun.
+  // Waits for the running jobs, and drops those that have not started.
   ~Pager() override { Stop(); }
   void Stop();
 
@@ -78,9 +77,9 @@ class Pager final : public PageService {
     return residency_.LookForPrefix(address, page_count);
   }
 
-  // Does the job at once, on the calling thread.
+  // Does the job on the calling thread.
   void PageIn(PageJob& job) const;
-  // The pager watches the memory of a region from the first page-in on. To be called before the
+  // The pager watches the memory of a region from its first page-in on. To be called before the
   // first request.
   void set_events(PageEvents* events) { events_ = events; }
   [[nodiscard]] const ResidencyProbe& presence() const { return residency_; }
@@ -95,10 +94,11 @@ class Pager final : public PageService {
   };
   struct Worker {
     std::thread thread;
-    bool is_free = true;  // there is no thread, or it has ended and must be joined
+    // no thread is running here: none was started, or it has ended and must be joined
+    bool is_free = true;
   };
 
-  // Called under the lock, except for Work; those with a parameter Lock release it meanwhile.
+  // Called under the lock, except for Work. Functions with a Lock parameter release it meanwhile.
   void Work(size_t self);
   Task WaitForTask(Lock& lock);
   Task TaskAtHand() const;
@@ -115,26 +115,26 @@ class Pager final : public PageService {
 
   const PagerOptions options_;
   const ResidencyProbe residency_;
-  // On a single processor a spinning thread would keep out the threads whose jobs it waits for.
-  const bool lingers_ = AllowedProcessors() > 1;
+  // On a single processor a spinning thread would delay the threads whose jobs it waits for.
+  const bool may_spin_ = AllowedProcessors() > 1;
   PageEvents* events_ = nullptr;
   // std::mutex, because a condition variable needs it; the thread-safety analysis does not know it.
-  // Guards all that follow.
+  // Guards all members below.
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::deque<Waiting> jobs_;
-  std::deque<PageJob> ahead_;  // prefetches: nothing waits for these
+  std::deque<PageJob> ahead_;  // prefetches
   bool probe_is_wanted_ = false;
   bool stops_ = false;
-  std::vector<Worker> workers_;  // threads_max places
-  uint32_t alive_ = 0;           // threads
-  uint32_t busy_ = 0;            // of these, with something to do...
-  uint32_t busy_ahead_ = 0;      // ...and with a job that nothing waits for
-  uint32_t starting_ = 0;        // threads that are not yet in workers_
+  std::vector<Worker> workers_;  // threads_max elements
+  uint32_t alive_ = 0;           // threads that run
+  uint32_t busy_ = 0;            // of these, threads that have a job...
+  uint32_t busy_ahead_ = 0;      // ...and whose job is a prefetch
+  uint32_t starting_ = 0;        // threads that are being started and are not yet in workers_
   bool limit_was_reported_ = false;
   Time last_done_ = {};
-  size_t lingering_ = 0;                 // threads that spin without a job
-  std::atomic<bool> is_called_ = false;  // must_act(), for these threads
+  size_t spinning_ = 0;                  // threads that spin without a job
+  std::atomic<bool> is_called_ = false;  // must_act(), for the spinning threads
 };
 
 }  // namespace verbena::odp

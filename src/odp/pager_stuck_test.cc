@@ -1,4 +1,4 @@
-// Stuck pages, and how the pager still serves the others.
+// Stuck pages, and how the pager still serves other pages.
 
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ class PagerStuckThreads : public testing::Test {
     pages_->Stick(0, kGood);
   }
 
-  // Touches pages, so that an ordinary user's userfaultfd is enough.
+  // Pages in by touching, for which an ordinary user's userfaultfd is enough.
   static PagerOptions With(uint32_t threads, uint32_t threads_max) {
     return {.threads = threads, .threads_max = threads_max, .method = PopulateMethod::kTouch};
   }
@@ -82,7 +82,7 @@ TEST_F(PagerStuckThreads, StuckPagesDoNotStopOthers) {
   }
 }
 
-// Once threads have been started, a fault does not wait until it is overdue.
+// Once more threads run, a fault does not wait until it is overdue.
 TEST_F(PagerStuckThreads, AFaultBesideStuckPagesIsServedAtOnce) {
   Pager pager(With(2, 64), [] {});
   for (uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(pager.Submit(Job(i)));
@@ -138,13 +138,13 @@ TEST_F(PagerStuckThreads, PagesThatNothingWaitsForHoldFewThreads) {
   for (uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(pager.Submit(Job(i, true)));
   ASSERT_TRUE(pager.Submit(Job(kGood)));
   EXPECT_TRUE(Comes(pager, kGood));
-  usleep(20'000);  // time to start more
+  usleep(20'000);  // time in which it could start more
   EXPECT_LE(pager.thread_count(), 2U + 2U);
   pages_->Release();
   for (uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(Comes(pager, i));
 }
 
-// As on a busy machine: no thread is stuck, and jobs wait nevertheless.
+// As on a busy machine: jobs wait although no thread is stuck.
 TEST_F(PagerStuckThreads, ALongQueueAloneStartsNoThreads) {
   pages_->Release();
   Pager pager(With(1, 64), [] { usleep(300); });

@@ -49,7 +49,7 @@ class PagerThreads : public testing::Test {
   std::byte* memory_ = nullptr;
 };
 
-TEST_F(PagerThreads, BringsPagesAndTells) {
+TEST_F(PagerThreads, PagesInAndAnswers) {
   std::atomic<int> reported = 0;
   Pager pager({.threads = 2}, [&] { ++reported; });
   EXPECT_FALSE(pager.answers().has_done());
@@ -66,21 +66,21 @@ TEST_F(PagerThreads, BringsPagesAndTells) {
   EXPECT_EQ(reported, 8);
 }
 
-TEST_F(PagerThreads, SaysWhatIsNotToBeHad) {
+TEST_F(PagerThreads, AnswersThatPagesAreNotAvailable) {
   munmap(memory_ + 10 * kPage, kPage);
   Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(10, 1, 0)));
   EXPECT_EQ(WaitFor(pager, 1)[0].paged_in, 0U);
 }
 
-TEST_F(PagerThreads, GoesOnWithTheBeginningIfTheEndIsMissing) {
+TEST_F(PagerThreads, AnswersWithTheFirstPagesIfTheLastAreNotAvailable) {
   munmap(memory_ + 10 * kPage, kPage);
   Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(8, 3, 0)));
   EXPECT_EQ(WaitFor(pager, 1)[0].paged_in, 2U);
 }
 
-TEST_F(PagerThreads, TellsWhenTheBeginningOfALongRequestIsThere) {
+TEST_F(PagerThreads, AnswersALongRequestWhenItsFirstPartIsResident) {
   Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(0, 3 * kFirst + 8, 7)));
   const std::vector<PageJob> done = WaitFor(pager, 4);
@@ -94,7 +94,7 @@ TEST_F(PagerThreads, TellsWhenTheBeginningOfALongRequestIsThere) {
   EXPECT_EQ(paged_in, 3 * kFirst + 8);
 }
 
-TEST_F(PagerThreads, TheRestOfALongRequestStandsBehindThoseOfOthers) {
+TEST_F(PagerThreads, TheRestOfALongRequestIsQueuedBehindOtherRequests) {
   std::latch is_submitted(1);
   // The pager thread waits in its first job until the others are submitted.
   Pager pager({.threads = 1, .threads_max = 1}, [&] { is_submitted.wait(); });
@@ -114,7 +114,7 @@ TEST_F(PagerThreads, ALongRequestEndsWhereItsMemoryDoes) {
   const std::vector<PageJob> parts = WaitFor(pager, 2);
   EXPECT_EQ(parts[1].paged_in, 100 - kFirst);
   EXPECT_TRUE(pager.Submit(Job(0, 1, 2)));
-  EXPECT_EQ(WaitFor(pager, 1)[0].request.ticket.value(), 2U) << "nothing came of what is behind";
+  EXPECT_EQ(WaitFor(pager, 1)[0].request.ticket.value(), 2U) << "the rest was not paged in";
 }
 
 // Jobs that arrive while a thread spins, while it goes to sleep, and while it sleeps.
@@ -130,7 +130,7 @@ TEST_F(PagerThreads, LosesNoJobWhileItGoesToSleep) {
   }
 }
 
-TEST_F(PagerThreads, StopsWithWorkLeft) {
+TEST_F(PagerThreads, StopsWithJobsLeft) {
   Pager pager({.threads = 1}, [] {});
   for (uint64_t i = 0; i < 64; ++i) EXPECT_TRUE(pager.Submit(Job(i, 1, i)));
 }

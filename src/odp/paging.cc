@@ -33,13 +33,13 @@ Paging::Asked Paging::Request(const transport::PageRequest& request, Time now) {
   return is_taken ? Asked::kTaken : Asked::kNoMemory;
 }
 
-// A page that the program has used is resident. A look costs a microsecond; a pager thread that
-// wakes up for the page costs a program that polls several times as much as a message.
+// A page that the program has used is resident. A probe costs a microsecond; waking a pager thread
+// costs a program that polls several times as much as a message.
 //
-// A page can be resident and still not accessible to the adapter: then each access is a loss, and
-// the page is paged in instead. The same holds for requests that find no room in
-// resident_requests_, as when requests have piled up for lack of memory. With page events, requests
-// that can wait take the pager's way, because only the pager makes the system report changes.
+// A page can be resident and still not accessible to the adapter: then each access is a loss, so
+// the page is paged in instead. So are pages whose request does not fit into resident_requests_, as
+// when requests have piled up for lack of memory. With page events, requests that can wait go to
+// the pager, because only the pager makes the system report changes.
 bool Paging::IsAnsweredAtOnce(const transport::PageRequest& request, Time now) {
   if (request.fault.is_loss || resident_requests_.size() == resident_requests_.capacity()) {
     return false;

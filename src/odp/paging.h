@@ -18,23 +18,23 @@ namespace verbena::odp {
 
 struct PagingOptions {
   uint64_t batch_max = 0;    // bytes that one request pages in at most
-  size_t requests_max = 0;   // between two calls of AnswerResident
-  size_t ready_at_once = 0;  // answers that TakeReady takes
+  size_t requests_max = 0;   // requests between two calls of AnswerResident
+  size_t ready_at_once = 0;  // answers that one TakeReady takes
   ManagedPages::OnWarning on_urgent_warning = {};
 };
 
 // The engine's only interface to pages. Queue pairs request pages that are absent from the tables.
 // The page service pages in native memory, the arenas page in managed memory, and the pages enter
-// the tables before the queue pair gets its answer. Pages that are gone become absent. Nothing here
-// waits for a page.
+// the tables before the queue pair gets its answer. Pages that left memory become absent. No
+// function here waits for a page.
 //
 //   Request ---> resident: AnswerResident, before the queue pair's next step
 //           \--> page service, arenas: TakeReady, in a later pass
 //
-// A part of the engine, under its lock.
+// Part of the engine, used under its lock.
 class Paging {
  public:
-  // `events`: nullptr if the system does not report what the program gives up.
+  // `events`: nullptr if the system does not report the pages that the program gives up.
   Paging(LockedTables& tables, PageService& service, PageEvents* events,
          const PagingOptions& options);
   Paging(const Paging&) = delete;
@@ -42,7 +42,7 @@ class Paging {
 
   enum class Asked : uint8_t {
     kResident,  // AnswerResident answers it
-    kTaken,     // the answer comes through TakeReady, if something waits for it
+    kTaken,     // answered through TakeReady, unless it is a prefetch
     kNoMemory,  // to be tried again in a later pass
   };
   [[nodiscard]] Asked Request(const transport::PageRequest& request, Time now);
@@ -56,7 +56,7 @@ class Paging {
 
   // Cheap enough to be called in every pass.
   [[nodiscard]] bool has_ready() const { return service_.answers().has_done(); }
-  // Calls fn(request, available) for requests that are done. REQUIRES: fn does not call Request.
+  // Calls fn(request, available) for finished requests. REQUIRES: fn does not call Request.
   template <class Fn>
   void TakeReady(Time now, Fn fn) {
     service_.answers().TakeDone(done_);
@@ -67,17 +67,17 @@ class Paging {
     done_.clear();
   }
 
-  // Marks what the program gave up absent, and returns how many pages were present. After an
-  // overflow of the events that is the whole address space.
+  // Marks the pages that the program gave up as absent, and returns how many were present. After an
+  // overflow of the event queue that is the whole address space.
   uint64_t MarkGivenUpAbsent() {
     return events_ != nullptr && events_->has_events() ? MarkAbsent() : 0;
   }
-  // Finds pages that the system has evicted: starts a probe when one is due, and marks absent what
-  // the last one has found. Returns how many pages. Does not count as work: no thread is woken for
-  // it, and an idle adapter makes no probes.
+  // Finds pages that the system has evicted: starts a probe when one is due, marks absent what the
+  // last one found, and returns how many pages that were. Does not count as work: no thread is
+  // woken for it, and an idle adapter makes no probes.
   uint64_t Watch(Time now);
 
-  // How long peers are asked to wait for pages.
+  // The RNR timer value for peers whose pages are being paged in.
   [[nodiscard]] Duration wait() const { return service_time_.wait(); }
 
   [[nodiscard]] bool IsConsistent() const {
@@ -97,7 +97,7 @@ class Paging {
   const uint64_t batch_max_;
   ResidentPages resident_;
   ServiceTime service_time_;
-  std::vector<PageJob> done_;                              // kept for its capacity
+  std::vector<PageJob> done_;  // a member so that its capacity is reused
   std::vector<transport::PageRequest> resident_requests_;  // not answered yet
 };
 

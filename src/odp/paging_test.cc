@@ -24,7 +24,7 @@ class Tables final : public LockedTables {
   void AssertHeld() const VERBENA_ASSERT_HELD(this) override {}
 };
 
-// Has in memory what the test says, and brings nothing by itself.
+// Has in memory what the test sets, and pages in nothing by itself.
 class SilentService final : public PageService {
  public:
   SilentService() : PageService([] {}, Duration::Max()) {}
@@ -55,7 +55,7 @@ class SilentService final : public PageService {
 class PagingTest : public testing::Test {
  protected:
   PagingTest() {
-    tables_.AssertHeld();  // there is one thread
+    tables_.AssertHeld();  // the test has one thread
     auto& core = tables_.memory;
     pd_ = *core.domains.Allocate(
         *core.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
@@ -111,7 +111,7 @@ TEST_F(PagingTest, PagesAreInTheTablesBeforeTheyAreReported) {
   EXPECT_FALSE(paging_.has_ready());
 }
 
-TEST_F(PagingTest, PagesThatDidNotComeAreReportedToo) {
+TEST_F(PagingTest, UnavailablePagesAreReportedToo) {
   EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
   service_.Finish(0);
   EXPECT_EQ(TakeReady(), std::vector{false});
@@ -142,14 +142,14 @@ TEST_F(PagingTest, APrefetchOfResidentPagesHasNoAnswer) {
 }
 
 // The buffers of many posted receives are in one page.
-TEST_F(PagingTest, SeveralRequestsForAPageTakeOneLook) {
+TEST_F(PagingTest, SeveralRequestsForAPageTakeOneProbe) {
   service_.resident = 1;
   const transport::PageRequest request = Absent(false);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(paging_.Request(request, Time()), Asked::kResident);
   EXPECT_EQ(service_.looks, 1);
 }
 
-TEST_F(PagingTest, LooksForResidentPagesSeldomWhereThereAreNone) {
+TEST_F(PagingTest, SeldomProbesWhereNoPageIsResident) {
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
     service_.jobs.clear();
@@ -163,7 +163,7 @@ TEST_F(PagingTest, LooksForResidentPagesSeldomWhereThereAreNone) {
   EXPECT_TRUE(IsPresent());
 }
 
-// Only the pager makes the system report what the program gives up.
+// Only the pager makes the system report the pages that the program gives up.
 TEST_F(PagingTest, WithPageEventsOnlyUrgentRequestsAreAnsweredFromResidentPages) {
   std::string why_not;
   const auto events = PageEvents::Open(PageEvents::Scope::kAny, why_not);
@@ -174,7 +174,7 @@ TEST_F(PagingTest, WithPageEventsOnlyUrgentRequestsAreAnsweredFromResidentPages)
   EXPECT_EQ(paging.Request(Absent(true), Time()), Asked::kResident);
 }
 
-TEST_F(PagingTest, WhatFindsNoRoomAmongTheAnswersIsBrought) {
+TEST_F(PagingTest, PagesWhoseAnswerDoesNotFitArePagedIn) {
   service_.resident = 1;
   const transport::PageRequest request = Absent(true);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(paging_.Request(request, Time()), Asked::kResident);
@@ -183,13 +183,14 @@ TEST_F(PagingTest, WhatFindsNoRoomAmongTheAnswersIsBrought) {
   EXPECT_EQ(paging_.Request(request, Time()), Asked::kResident);
 }
 
-TEST_F(PagingTest, AnUrgentRequestForWhatIsNotResidentIsBrought) {
+TEST_F(PagingTest, AnUrgentRequestForAbsentPagesIsPagedIn) {
   EXPECT_EQ(paging_.Request(Absent(true), Time()), Asked::kTaken);
   EXPECT_EQ(service_.jobs.size(), 1U);
 }
 
-// A resident page that was lost under the guard would be entered and lost without end.
-TEST_F(PagingTest, APageThatWasLostIsBroughtAlsoWhereItIsResident) {
+// Entered again from a probe, a resident page that the adapter cannot access would be lost again
+// and again.
+TEST_F(PagingTest, ALostPageIsPagedInEvenIfResident) {
   service_.resident = 1;
   transport::PageRequest request = Absent(true);
   request.fault.is_loss = true;
@@ -206,7 +207,7 @@ TEST_F(PagingTest, PagesThatNothingWaitsForAreEnteredAndNotReported) {
   EXPECT_TRUE(IsPresent());
 }
 
-TEST_F(PagingTest, WithoutMemoryTheRequestIsToBeTriedAgain) {
+TEST_F(PagingTest, WithoutMemoryTheRequestIsTriedAgain) {
   service_.has_memory = false;
   EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kNoMemory);
 }

@@ -19,7 +19,8 @@
 namespace verbena::odp {
 namespace {
 
-// Or unlock. Not by the library's functions, of which sanitizers make nothing.
+// Locks or unlocks, by a direct system call: sanitizers replace the library's functions by empty
+// ones.
 long Lock(Interval pages, long call) {
   return syscall(call, pages.first, pages.last - pages.first + 1);
 }
@@ -48,7 +49,7 @@ ErrorOr<void> PinnedMemory::Pin(uint64_t address, uint64_t length) {
   Count(pages, true);
   if (Lock(pages, SYS_mlock) == 0) return {};
   const int error = errno;
-  // It may have locked a part of them.
+  // A part of them may be locked.
   Discount(pages);
   return Fail(ErrorOfLock(error, length));
 }
@@ -59,12 +60,12 @@ void PinnedMemory::Unpin(uint64_t address, uint64_t length) {
   Discount(CoveringPages(address, length));
 }
 
-// Pages that there is no memory to count differently stay pinned.
+// Pages stay pinned if there is no memory to change the counts.
 void PinnedMemory::Discount(Interval pages) {
   static_cast<void>(WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK { Count(pages, false); }));
 }
 
-// Pages that no region needs any more are unlocked.
+// Unlocks pages that no region needs any more.
 void PinnedMemory::Count(Interval pages, bool one_more) {
   std::vector<std::pair<Interval, uint32_t>> parts;
   uint64_t at = pages.first;
@@ -86,7 +87,7 @@ void PinnedMemory::Count(Interval pages, bool one_more) {
       counts_.Assign(part, one_more ? count + 1 : count - 1);
     } else {
       counts_.Erase(part);
-      // The program may have unmapped it, and then it is unlocked.
+      // The program may have unmapped the pages, which unlocked them.
       static_cast<void>(Lock(part, SYS_munlock));
     }
     done = part.last + 1;

@@ -10,27 +10,27 @@
 
 namespace verbena::odp {
 
-// Memory of this process that is locked, because the user asked for it: brought when its region is
-// registered, and kept until the last region over it is gone. The system's own lock does not count,
-// so regions that overlap are counted here, page by page.
+// Memory of this process that is locked at the user's request: paged in when its region is
+// registered, and locked until the last region on it is deregistered. mlock does not count, so
+// overlapping regions are counted here, page by page.
 //
-// Thread rule: any thread. Has a lock of its own, since locking memory takes as long as bringing
-// it; it takes no other.
+// Thread rule: any thread. Takes its own lock and no other, since locking memory takes as long as
+// paging it in.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
 
-  // Brings and locks the pages of these bytes. Fails with the reason, and then nothing has changed.
+  // Pages in and locks these bytes. After a failure nothing has changed.
   [[nodiscard]] ErrorOr<void> Pin(uint64_t address, uint64_t length) VERBENA_EXCLUDES(mutex_);
   void Unpin(uint64_t address, uint64_t length) VERBENA_EXCLUDES(mutex_);
 
-  // The bytes, which are pinned, are those of this region: a word to find them by.
+  // Records that the pinned bytes belong to this region.
   void Attach(uint64_t address, uint64_t length, Key region) VERBENA_EXCLUDES(mutex_);
-  // Unpins what belongs to the region, if anything does.
+  // Unpins the bytes of the region, if it has any.
   void Release(Key region) VERBENA_EXCLUDES(mutex_);
-  // What belonged to one is the other's from now on.
+  // The region's key has changed.
   void Rekey(Key from, Key to) VERBENA_EXCLUDES(mutex_);
 
   [[nodiscard]] uint64_t region_count() const VERBENA_EXCLUDES(mutex_);

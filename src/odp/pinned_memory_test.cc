@@ -29,7 +29,7 @@ class PinnedMemoryTest : public testing::Test {
     const auto pinned = pinned_.Pin(At(offset), length);
     EXPECT_TRUE(pinned.has_value()) << pinned.error().text;
   }
-  // Of this process, in pages.
+  // Locked pages of this process.
   static uint64_t Locked() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {
@@ -43,7 +43,7 @@ class PinnedMemoryTest : public testing::Test {
   PinnedMemory pinned_;
 };
 
-TEST_F(PinnedMemoryTest, PagesAreBroughtAndLocked) {
+TEST_F(PinnedMemoryTest, PagesArePagedInAndLocked) {
   Pin(100, 2 * kPage);
   EXPECT_EQ(Locked() - before_, 3U);
   unsigned char present[3];
@@ -53,7 +53,7 @@ TEST_F(PinnedMemoryTest, PagesAreBroughtAndLocked) {
   EXPECT_EQ(Locked(), before_);
 }
 
-TEST_F(PinnedMemoryTest, PagesOfSeveralRegionsStayUntilTheLastIsGone) {
+TEST_F(PinnedMemoryTest, PagesOfSeveralRegionsStayLockedUntilTheLastIsDeregistered) {
   Pin(0, 8 * kPage);
   Pin(4 * kPage, 8 * kPage);
   Pin(6 * kPage, 1);
@@ -80,14 +80,14 @@ TEST_F(PinnedMemoryTest, ARegionIsFoundByEitherKey) {
   EXPECT_EQ(pinned_.region_count(), 0U);
 }
 
-TEST_F(PinnedMemoryTest, WhatIsNotMappedIsRefusedAndNothingStaysLocked) {
+TEST_F(PinnedMemoryTest, UnmappedMemoryIsRefusedAndNothingStaysLocked) {
   munmap(start_ + 2 * kPage, kPage);
   EXPECT_FALSE(pinned_.Pin(At(0), 4 * kPage).has_value());
   EXPECT_EQ(Locked(), before_);
 }
 
 TEST_F(PinnedMemoryTest, TheLimitIsNamed) {
-  // In a child, which may lose the right to lock more than its limit.
+  // In a child process, which can give up the right to exceed its limit.
   const pid_t child = fork();
   if (child == 0) {
     const rlimit none{.rlim_cur = kPage, .rlim_max = kPage};

@@ -26,7 +26,7 @@ bool Advise(uint64_t address, uint64_t length, bool for_write) {
   return true;
 }
 
-// Adding 0 writes without a change, whatever another thread writes there meanwhile.
+// Adding 0 is a write that changes nothing, whatever another thread writes there meanwhile.
 bool Touch(uint64_t address, uint64_t length, bool for_write) {
   for (uint64_t at = address; at < address + length; at += kBasePage.bytes()) {
     std::byte* const word = memory::PointerTo(memory::MachineAddress(at));
@@ -40,7 +40,7 @@ bool Touch(uint64_t address, uint64_t length, bool for_write) {
 }  // namespace
 
 PopulateMethod BestPopulateMethod() {
-  // With no bytes the call only tells whether the kernel knows the advice.
+  // Without bytes the call only checks whether the kernel knows the advice.
   void* const here = nullptr;
   return madvise(here, 0, MADV_POPULATE_READ) == 0 ? PopulateMethod::kAdvise
                                                    : PopulateMethod::kTouch;

@@ -41,7 +41,7 @@ class PopulateTest : public testing::TestWithParam<PopulateMethod> {
   unsigned char* memory_ = nullptr;
 };
 
-TEST_P(PopulateTest, BringsExactlyThePagesThatAreTouched) {
+TEST_P(PopulateTest, PagesInExactlyThePagesOfTheRange) {
   EXPECT_EQ(PresentPages(), 0);
   EXPECT_TRUE(Populate(kPage - 1, 2, true));
   EXPECT_EQ(PresentPages(), 2);
@@ -51,7 +51,7 @@ TEST_P(PopulateTest, BringsExactlyThePagesThatAreTouched) {
   EXPECT_EQ(PresentPages(), 3);
 }
 
-TEST_P(PopulateTest, LeavesWhatIsThere) {
+TEST_P(PopulateTest, KeepsTheContentsOfResidentPages) {
   memory_[3] = 42;
   EXPECT_TRUE(Populate(0, kPages * kPage, true));
   EXPECT_TRUE(Populate(0, kPages * kPage, false));
@@ -59,20 +59,20 @@ TEST_P(PopulateTest, LeavesWhatIsThere) {
   EXPECT_EQ(memory_[kPage], 0);
 }
 
-TEST_P(PopulateTest, CannotWriteWhereItMayOnlyRead) {
+TEST_P(PopulateTest, FailsToWriteToReadOnlyPages) {
   mprotect(memory_, kPages * kPage, PROT_READ);
   EXPECT_TRUE(Populate(0, kPage, false));
   EXPECT_FALSE(Populate(0, kPage, true));
 }
 
-TEST_P(PopulateTest, CannotBringWhatIsNotMapped) {
+TEST_P(PopulateTest, FailsOnUnmappedPages) {
   munmap(memory_ + 3 * kPage, kPage);
   EXPECT_TRUE(Populate(0, 3 * kPage, true));
   EXPECT_FALSE(Populate(2 * kPage, 2 * kPage, true));
   EXPECT_FALSE(Populate(3 * kPage, 1, false));
 }
 
-TEST_P(PopulateTest, CannotBringWhatLiesBehindTheEndOfAFile) {
+TEST_P(PopulateTest, FailsBehindTheEndOfAFile) {
   const int file = memfd_create("populate", 0);
   ASSERT_EQ(ftruncate(file, kPage), 0);
   void* const place =
@@ -89,8 +89,8 @@ INSTANTIATE_TEST_SUITE_P(Methods, PopulateTest,
                            return test.param == PopulateMethod::kAdvise ? "Advise" : "Touch";
                          });
 
-TEST(PopulateMethodTest, IsTheSystemsOwnHere) {
-  // The tests above need both methods; this one says which of them the adapter uses here.
+TEST(PopulateMethodTest, IsMadviseHere) {
+  // The tests above need both methods; this test says which of them the adapter uses here.
   EXPECT_EQ(BestPopulateMethod(), PopulateMethod::kAdvise);
 }
 

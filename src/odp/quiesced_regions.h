@@ -14,31 +14,31 @@ namespace verbena::odp {
 
 struct PageWaiter;
 
-// A job whose pages are out, and a thread of the program that waits for it, if one does.
+// A job whose pages are quiesced, and the thread of the program that waits for it, if any.
 struct ParkedJob {
   PageJob job;
   PageWaiter* waiter = nullptr;
 };
 
-// A region, or a part of one, whose memory was taken away until the host gives it back.
+// A region, or a part of one, whose memory the program has taken until it gives it back.
 struct QuiescedRegion {
-  Interval pages;         // in the tables' addresses: no page of these comes in for the adapter
-  bool is_whole = false;  // no access to the region goes on, wherever its bytes are
-  bool refuses = false;   // accesses are refused and do not wait
+  Interval pages;         // in the tables' addresses; these pages are not paged in for the adapter
+  bool is_whole = false;  // every access to the region stops, wherever its bytes are
+  bool refuses = false;   // accesses are refused instead of waiting
   bool is_awaited = false;
-  std::vector<ParkedJob> parked = {};  // in the order in which they came
+  std::vector<ParkedJob> parked = {};  // in order of arrival
 };
 
-// The regions that are out. Another region on the same bytes waits for them, too.
+// The quiesced regions. Another region on the same bytes waits for them, too.
 //
-// A part of ManagedPages, under the engine's lock.
+// Part of ManagedPages, under the engine's lock.
 class QuiescedRegions {
  public:
   [[nodiscard]] bool empty() const { return regions_.empty(); }
 
-  // REQUIRES: the region is not in here.
+  // REQUIRES: the region is not quiesced.
   void Add(Key key, QuiescedRegion region) { regions_.emplace(key, std::move(region)); }
-  // What waited for it, which may go on.
+  // Returns the jobs that waited for the region and may continue.
   [[nodiscard]] std::vector<ParkedJob> Remove(Key key) {
     auto region = regions_.extract(key);
     return region ? std::move(region.mapped().parked) : std::vector<ParkedJob>();
@@ -48,7 +48,7 @@ class QuiescedRegions {
     Key key;
     QuiescedRegion* region = nullptr;  // nullptr: the job may go on
   };
-  // Which one keeps the first page of the job.
+  // Finds the quiesced region that holds the first page of the job.
   [[nodiscard]] Found Find(const PageJob& job) {
     for (auto& [key, region] : regions_) {
       const bool is_own = region.is_whole && key == job.request.fault.region;
@@ -57,7 +57,7 @@ class QuiescedRegions {
     return {};
   }
 
-  // How many of `length` bytes from `address` on come before the first page that is out.
+  // How many of `length` bytes from `address` on precede the first quiesced page.
   [[nodiscard]] uint64_t LengthFree(uint64_t address, uint64_t length) const {
     for (const auto& [key, region] : regions_) {
       if (region.pages.Contains(address)) return 0;
@@ -71,7 +71,7 @@ class QuiescedRegions {
     return found == regions_.end() ? nullptr : &found->second;
   }
 
-  // Calls fn(job) for each that waits, and forgets them.
+  // Calls fn(job) for each waiting job, and removes them.
   template <class Fn>
   void TakeAllParked(Fn fn) {
     for (auto& [key, region] : regions_) {

@@ -39,7 +39,7 @@ static_assert(sizeof(ScanArguments) == 96);
 constexpr uint64_t kPresent = 1 << 3;
 const unsigned long kScan = _IOWR('f', 16, ScanArguments);
 
-// Enough for a run of present pages every other page.
+// Enough for the worst case, in which every other page is present.
 using Regions = std::array<PageRegion, ResidencyProbe::kPagesAtOnce / 2>;
 
 // How many regions were found; nullopt if the system cannot scan.
@@ -67,7 +67,7 @@ ResidencyProbe::Pages ProbeByMincore(uint64_t address, uint64_t page_count) {
     return true;
   };
   if (ask(0, page_count)) return present;
-  // mincore fails if any part of the range is not mapped. Then each page is asked for alone.
+  // mincore fails if any part of the range is not mapped. Then it is called for each page.
   for (uint64_t i = 0; i < page_count; ++i) static_cast<void>(ask(i, 1));
   return present;
 }
@@ -77,7 +77,7 @@ ResidencyProbe::Pages ProbeByMincore(uint64_t address, uint64_t page_count) {
 ResidencyProbe::ResidencyProbe(Method best) {
   if (best != Method::kPagemap) return;
   FileDescriptor pagemap(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-  // With no bytes the call only tells whether the kernel knows it.
+  // Without bytes the call only checks whether the kernel supports it.
   Regions none;
   if (pagemap.is_open() && Scan(pagemap.get(), 0, 0, none)) pagemap_ = std::move(pagemap);
 }

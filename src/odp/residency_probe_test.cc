@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, ResidencyProbeTest,
                            return row.param == Method::kPagemap ? "Pagemap" : "Mincore";
                          });
 
-TEST_P(ResidencyProbeTest, TellsThePagesThatWereTouched) {
+TEST_P(ResidencyProbeTest, ReportsTouchedPages) {
   EXPECT_TRUE(scan_.Probe(Address(0), 512).none());
   for (const uint64_t page : {0U, 2U, 3U, 511U}) Touch(page);
   const auto present = scan_.Probe(Address(0), 512);
@@ -49,14 +49,14 @@ TEST_P(ResidencyProbeTest, TellsThePagesThatWereTouched) {
   EXPECT_EQ(scan_.Probe(Address(2), 0).count(), 0U);
 }
 
-TEST_P(ResidencyProbeTest, EveryOtherPage) {
+TEST_P(ResidencyProbeTest, ReportsEveryOtherPage) {
   for (uint64_t page = 0; page < 512; page += 2) Touch(page);
   const auto present = scan_.Probe(Address(0), 512);
   EXPECT_EQ(present.count(), 256U);
   EXPECT_TRUE(present[510] && !present[511]);
 }
 
-TEST_P(ResidencyProbeTest, TellsWhatHasGone) {
+TEST_P(ResidencyProbeTest, ReportsPagesThatLeft) {
   for (uint64_t page = 0; page < 10; ++page) Touch(page);
   madvise(start_ + 2 * kPage, kPage, MADV_DONTNEED);
   munmap(start_ + 5 * kPage, kPage);
@@ -65,7 +65,7 @@ TEST_P(ResidencyProbeTest, TellsWhatHasGone) {
   EXPECT_FALSE(present[2] || present[5]);
 }
 
-TEST_P(ResidencyProbeTest, ThePrefixMayBeLongerThanALook) {
+TEST_P(ResidencyProbeTest, ThePrefixMayBeLongerThanAProbe) {
   EXPECT_EQ(scan_.LookForPrefix(Address(0), kPages), 0U);
   for (uint64_t page = 0; page < 530; ++page) Touch(page);
   EXPECT_EQ(scan_.LookForPrefix(Address(0), kPages), 530U);
@@ -73,7 +73,7 @@ TEST_P(ResidencyProbeTest, ThePrefixMayBeLongerThanALook) {
   EXPECT_EQ(scan_.LookForPrefix(Address(0), 0), 0U);
 }
 
-TEST_P(ResidencyProbeTest, PagesBehindTheEndOfAFileAreNotThere) {
+TEST_P(ResidencyProbeTest, PagesBehindTheEndOfAFileAreAbsent) {
   memory::PagesForTest file(4);
   std::memset(file.data(), 1, file.size());
   const auto at = reinterpret_cast<uintptr_t>(file.data());

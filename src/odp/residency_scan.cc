@@ -17,7 +17,8 @@ static_assert(kPages == ResidencyProbe::kPagesAtOnce);
 void ResidencyScan::Note(uint64_t address, uint64_t length, Time now) {
   if (length == 0 || period_ == Duration::Max()) return;
   const uint64_t last = (address + (length - 1)) / kBlockBytes;
-  // Without memory for its record a block is not probed: a copy finds out that its pages are gone.
+  // Without memory for its record a block is not probed: a copy finds out that its pages are
+  // absent.
   static_cast<void>(WhenMemory([&] {
     for (uint64_t block = address / kBlockBytes; block <= last; ++block) {
       blocks_.insert(block * kBlockBytes);

@@ -12,22 +12,22 @@
 
 namespace verbena::odp {
 
-// Knows which memory is present in the tables, and probes whether it still is. The system swaps
-// pages out and drops those of files without notice. The engine itself would have to page in a page
-// that is gone, while all queue pairs wait. So the scan probes a part of the memory at intervals,
-// round and round, as long as the adapter is in use. Pages that are gone become absent in the
+// Finds memory that is present in the tables but no longer in memory. The system swaps pages out,
+// and drops those of files, without notice. If an access met such a page, the engine itself would
+// have to page it in, while all queue pairs wait. So the scan probes a part of the memory at
+// intervals, round-robin, as long as the adapter is in use. Evicted pages become absent in the
 // tables, and their next use is a fault that the pager serves.
 //
 //   engine   Note, IsDue, Begin -----------> Finish
 //   pager                        \-> Probe -/
 //
-// Invariant: blocks_ covers all that was noted and has not become absent since. Owned by the page
+// Invariant: blocks_ covers all noted memory that has not become absent since. Owned by the page
 // service. Thread rule: under the engine's lock, except for Probe, between Begin and Finish.
 class ResidencyScan {
  public:
   // The memory of a leaf of a table, and of one call of ResidencyProbe.
   static constexpr uint64_t kBlockBytes = uint64_t{2} << 20;
-  // Probing 128 MiB takes some 0.3 ms of a pager thread's time.
+  // Probing 128 MiB takes about 0.3 ms of a pager thread's time.
   static constexpr size_t kBlocksAtOnce = 64;
 
   // Duration::Max(): never probes.
@@ -45,7 +45,7 @@ class ResidencyScan {
   // Chooses what to probe. REQUIRES: IsDue.
   void Begin();
   void Probe(const ResidencyProbe& scan);
-  // Marks absent what is gone; returns how many pages. REQUIRES: is_done().
+  // Marks evicted pages absent; returns how many. REQUIRES: is_done().
   uint64_t Finish(memory::MemoryCore& memory, Time now);
 
   [[nodiscard]] size_t block_count() const { return blocks_.size(); }
@@ -58,7 +58,7 @@ class ResidencyScan {
   };
 
   const Duration period_;
-  std::set<uint64_t> blocks_;  // addresses, so that a walk can go on where the last one ended
+  std::set<uint64_t> blocks_;  // addresses, so that a round can continue where the last one ended
   uint64_t go_on_at_ = 0;
   Time next_ = Time::Never();
   std::vector<Looked> looked_;

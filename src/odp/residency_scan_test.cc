@@ -52,14 +52,14 @@ class ResidencyScanTest : public testing::Test {
   const Time begin_{Seconds(1)};
 };
 
-TEST_F(ResidencyScanTest, NothingIsDueBeforeSomethingIsKnown) {
+TEST_F(ResidencyScanTest, NothingIsDueBeforeMemoryIsNoted) {
   EXPECT_FALSE(watch_.IsDue(begin_));
   watch_.Note(Address(0), kBytes, begin_);
   EXPECT_FALSE(watch_.IsDue(begin_));
   EXPECT_TRUE(watch_.IsDue(begin_ + kPeriod));
 }
 
-TEST_F(ResidencyScanTest, ForgetsWhatHasGoneAndNoMore) {
+TEST_F(ResidencyScanTest, MarksExactlyTheEvictedPagesAbsent) {
   watch_.Note(Address(0), kBytes, begin_);
   madvise(start_ + 3 * kPage, 2 * kPage, MADV_DONTNEED);
   munmap(start_ + 9 * kPage, kPage);
@@ -70,7 +70,7 @@ TEST_F(ResidencyScanTest, ForgetsWhatHasGoneAndNoMore) {
   EXPECT_TRUE(watch_.IsDue(begin_ + kPeriod * 2));
 }
 
-TEST_F(ResidencyScanTest, WhatTheTablesDoNotNameIsNotWatched) {
+TEST_F(ResidencyScanTest, MemoryThatTheTablesDoNotNameIsNotProbed) {
   watch_.Note(Address(0), kBytes, begin_);
   EXPECT_GT(watch_.block_count(), 0U);
   ASSERT_TRUE(core_.regions.Deregister(key_).has_value());
@@ -79,7 +79,7 @@ TEST_F(ResidencyScanTest, WhatTheTablesDoNotNameIsNotWatched) {
   EXPECT_FALSE(watch_.IsDue(begin_ + Seconds(100)));
 }
 
-TEST_F(ResidencyScanTest, PagesOfPageListsAreForgottenToo) {
+TEST_F(ResidencyScanTest, PagesOfPageListsBecomeAbsentToo) {
   const memory::PhysicalAddress page(Address(7));
   const memory::RegionSpec spec{
       .pd = pd_, .start = {}, .length = kPage, .rights = Access::kLocalRead};
@@ -94,8 +94,8 @@ TEST_F(ResidencyScanTest, PagesOfPageListsAreForgottenToo) {
   EXPECT_NE(AsFault(gone), nullptr);
 }
 
-// More blocks than one look takes: each comes up.
-TEST_F(ResidencyScanTest, GoesRound) {
+// More blocks than one probe takes: each gets its turn.
+TEST_F(ResidencyScanTest, ProbesAllBlocksInTurn) {
   constexpr uint64_t kFar = uint64_t{1} << 40;
   watch_.Note(Address(0), kBytes, begin_);
   watch_.Note(kFar, kBytes * ResidencyScan::kBlocksAtOnce, begin_);
@@ -104,7 +104,7 @@ TEST_F(ResidencyScanTest, GoesRound) {
   uint64_t gone = 0;
   for (size_t i = 0; i < rounds && watch_.block_count() > 0; ++i) gone += LookNow(begin_);
   EXPECT_EQ(gone, kBytes / kPage);
-  EXPECT_EQ(watch_.block_count(), 0U) << "nothing is there any more";
+  EXPECT_EQ(watch_.block_count(), 0U) << "all were evicted";
 }
 
 TEST_F(ResidencyScanTest, CanBeOff) {

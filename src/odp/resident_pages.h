@@ -11,8 +11,8 @@
 namespace verbena::odp {
 
 // Finds pages of this process that are resident although they are absent from the tables, for
-// example because the program has used them. Leaves out managed memory, whose pages may be about to
-// leave.
+// example because the program has used them. Ignores managed memory, whose pages may be about to be
+// evicted.
 //
 // Owned by the engine, and used under its lock.
 class ResidentPages {
@@ -21,10 +21,10 @@ class ResidentPages {
       : memory_(memory), managed_(managed), pages_(pages) {}
 
   // Enters the resident pages of the fault into the tables, from the first one on. False if the
-  // first is not resident. Takes a system call, unless another request has entered the pages.
+  // first is not resident. Makes a system call, unless another request has entered the pages.
   [[nodiscard]] bool Map(const memory::Fault& fault, Time now);
   // Whether to try Map for a request that can also wait. While a program touches memory for the
-  // first time by RDMA, no page is resident, and each try is in vain: then one in kTryEvery is
+  // first time by RDMA, no page is resident and every try fails; then only one in kTryEvery is
   // made.
   [[nodiscard]] bool IsWorthATry() { return misses_ < kMissesMax || ++skipped_ % kTryEvery == 0; }
 
@@ -33,9 +33,9 @@ class ResidentPages {
   static constexpr uint32_t kTryEvery = 16;
 
   memory::MemoryCore& memory_;
-  const ManagedPages* const managed_;  // nullptr: there is none
+  const ManagedPages* const managed_;  // nullptr: there is no managed memory
   PageService& pages_;
-  uint32_t misses_ = 0;   // tries in a row that found no page
+  uint32_t misses_ = 0;   // consecutive tries that found no page
   uint32_t skipped_ = 0;  // tries that were not made
 };
 

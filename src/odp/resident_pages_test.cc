@@ -20,7 +20,7 @@ class ResidentPagesTest : public ::testing::Test {
   ResidentPagesTest() {
     start_ = static_cast<std::byte*>(mmap(nullptr, kPages * kPageBytes, PROT_READ | PROT_WRITE,
                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    // Otherwise touching one page may bring its neighbours.
+    // Otherwise touching one page may page in its neighbours.
     madvise(start_, kPages * kPageBytes, MADV_NOHUGEPAGE);
     const memory::RegionSpec spec{.pd = pd_,
                                   .start = KeyAddress(Address(0)),
@@ -41,7 +41,7 @@ class ResidentPagesTest : public ::testing::Test {
     return core_.translator.Translate(key_, KeyAddress(Address(page)), count * kPageBytes,
                                       AccessKind::kLocalWrite, {pd_, QpNumber(1)});
   }
-  // Of pages that the tables do not know.
+  // Maps pages that are absent from the tables.
   bool Map(uint64_t page, uint64_t count) {
     const memory::Translation translation = Translate(page, count);
     return resident_.Map(*AsFault(translation), Time());
@@ -56,33 +56,33 @@ class ResidentPagesTest : public ::testing::Test {
   ResidentPages resident_{core_, nullptr, pager_};
 };
 
-TEST_F(ResidentPagesTest, PagesThatTheProgramHasUsedAreThere) {
+TEST_F(ResidentPagesTest, PagesThatTheProgramHasUsedAreResident) {
   Touch(3, 2);
   EXPECT_TRUE(Map(3, 2));
   EXPECT_NE(AsReady(Translate(3, 2)), nullptr);
 }
 
-TEST_F(ResidentPagesTest, OthersAreNot) {
+TEST_F(ResidentPagesTest, OtherPagesAreAbsent) {
   Touch(3, 1);
   EXPECT_FALSE(Map(2, 2));
   EXPECT_NE(AsFault(Translate(2, 1)), nullptr);
 }
 
-TEST_F(ResidentPagesTest, TheBeginningIsBetterThanNothing) {
+TEST_F(ResidentPagesTest, EntersTheResidentFirstPages) {
   Touch(3, 2);
   EXPECT_TRUE(Map(3, 4));
   EXPECT_NE(AsReady(Translate(3, 2)), nullptr);
   EXPECT_NE(AsFault(Translate(5, 1)), nullptr);
 }
 
-TEST_F(ResidentPagesTest, AsksForABoundedNumber) {
+TEST_F(ResidentPagesTest, ProbesABoundedNumberOfPages) {
   Touch(0, kPages);
   EXPECT_TRUE(Map(0, kPages));
   EXPECT_NE(AsReady(Translate(511, 1)), nullptr);
   EXPECT_NE(AsFault(Translate(512, 1)), nullptr);
 }
 
-TEST_F(ResidentPagesTest, MemoryThatIsGoneIsNotThere) {
+TEST_F(ResidentPagesTest, UnmappedMemoryIsAbsent) {
   Touch(3, 1);
   munmap(start_ + 3 * kPageBytes, kPageBytes);
   EXPECT_FALSE(Map(3, 1));

@@ -6,13 +6,13 @@
 
 namespace verbena::odp {
 
-// How long paging in takes, smoothed, and so how long peers are asked to wait. The last sample
-// counts an eighth, as in the round-trip estimates of TCP. Bounded, so that one page of a slow disk
-// does not cause a long wait at peers that can resume only by the timer.
+// The smoothed time that paging in takes, which sets how long peers are asked to wait. The last
+// sample counts an eighth, as in TCP's round-trip estimate. Bounded, so that one page of a slow
+// disk does not cause a long wait at peers that resume only by the timer.
 //
-// Peers wait twice the average. Of peers that waited only for the average, half would retransmit
-// too soon, a window full of packets, and get another RNR NAK. Peers that run Verbena resume when
-// the pages are there, whatever the timer says.
+// Peers wait twice the average. Of peers that waited only for the average, half would retransmit a
+// window full of packets too soon, and get another RNR NAK. Peers that run Verbena resume when the
+// pages are present, before the timer expires.
 //
 // A value type.
 class ServiceTime {

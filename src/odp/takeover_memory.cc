@@ -30,7 +30,7 @@ Interval IntervalOf(std::span<const std::byte> bytes) {
   return IntervalOf(reinterpret_cast<uintptr_t>(bytes.data()), bytes.size());
 }
 
-// What an arena cannot do without.
+// The minimum budget of an arena.
 uint64_t LeastOf(const ManagedArena& arena) {
   return paging::kBudgetMin * arena.arena->granule().bytes();
 }
@@ -42,14 +42,14 @@ void Add(BudgetCounters& sum, const managed::ArenaReport& report) {
   sum.pages_lost += report.paging.broken;
 }
 
-// What does not fit may all have to go there, whatever it compresses to. A disk that is full when
-// the program needs it would stop it.
+// In the worst case all that does not fit the budget goes there uncompressed. A disk that gets full
+// later would stop the program.
 ErrorOr<void> CheckRoom(const std::string& swap, uint64_t bytes) {
   const uint64_t room = managed::RoomAt(swap);
   if (bytes <= room) return {};
   return Fail(Error{ErrorCode::kLimit, swap + " has room for " + std::to_string(room) +
-                                           " bytes, and " + std::to_string(bytes) +
-                                           " may have to go there"});
+                                           " bytes, but " + std::to_string(bytes) +
+                                           " bytes may have to be written to it"});
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ ErrorOr<void> TakeoverMemory::Prepare(const memory::RegionSpec& spec,
   const std::span<std::byte> bytes = BytesOf(spec, *linear);
   if (IsManaged(bytes)) return {};
   if (spec.length >= managed::kTakeoverMin) {
-    // Before the memory is looked at, which takes longer than to register it.
+    // Checked before the memory is examined, which takes longer than registering it.
     if (const char* const why = WhyNoMore()) return StayNative(spec.length, why);
   }
   const auto pages = managed::TakeoverPages(bytes);
@@ -84,7 +84,7 @@ ErrorOr<void> TakeoverMemory::Prepare(const memory::RegionSpec& spec,
   return {};
 }
 
-// nullptr: one more may be adopted.
+// nullptr: one more arena may be created.
 const char* TakeoverMemory::WhyNoMore() const {
   if (arenas_.size() == kArenasMax) return "the limit of 64 regions under it is reached";
   if (Least() + kShareMin > budget_) return "it is too small for one more";
@@ -142,8 +142,8 @@ void TakeoverMemory::Settle(const memory::RegionSpec& spec, const memory::Backin
   if (!named.empty()) named_[made->local] = std::move(named);
 }
 
-// Memory that fits the budget is to be there as it was before: an unreliable message would
-// wait for a page that is not, and the pages of a write are not asked for beforehand.
+// Memory that fits the budget is mapped in the tables as before: an unreliable message would be
+// lost on an absent page, and the pages of an incoming write are not requested beforehand.
 void TakeoverMemory::MapWhatIsThere(const memory::RegionSpec& spec,
                                     std::span<const std::byte> bytes, Key region) {
   const TablesLock lock(tables_);
@@ -218,7 +218,7 @@ bool TakeoverMemory::IsManaged(std::span<const std::byte> bytes) const {
   return !found || found->arena != nullptr;
 }
 
-// A program may register all of a heap, and with it what we have there.
+// A program may register a whole heap, with objects of this library in it.
 bool TakeoverMemory::IsOurs(std::span<const std::byte> pages) const {
   const auto holds = [&](const void* object) {
     return IntervalOf(pages).Contains(reinterpret_cast<uintptr_t>(object));
@@ -279,7 +279,7 @@ TakeoverMemory::Use TakeoverMemory::QueryUse() const {
 
 bool TakeoverMemory::FitsFloor(uint64_t least) const {
   if (floor_ == 0) return true;
-  uint64_t sum = kShareMin + least;  // as SetBudget counts
+  uint64_t sum = kShareMin + least;  // the same sum as in SetBudget
   ForEachArena([&](const ManagedArena& arena) { sum += LeastOf(arena); });
   return sum <= floor_;
 }
@@ -298,24 +298,24 @@ uint64_t TakeoverMemory::managed_bytes() const {
   return sum;
 }
 
-// Of the arenas that share the budget.
+// The sum of the minima of the arenas that share the budget.
 uint64_t TakeoverMemory::Least() const {
   uint64_t least = arenas_.size() * kShareMin;
   for (const Own& own : own_) least += is_guest_ ? LeastOf(*own.arena) : 0;
   return least;
 }
 
-// An arena that came when the budget was spent has what it cannot do without all the same.
+// An arena that is created after the budget was used up still gets its minimum.
 uint64_t TakeoverMemory::ShareOf(uint64_t size, uint64_t least, const Division& division) const {
   const uint64_t rest = budget_ - std::min(budget_, division.least);
-  // The product of two sizes need not fit a whole number.
+  // The product of two sizes may exceed 64 bits.
   const auto part =
       static_cast<uint64_t>(static_cast<long double>(rest) * static_cast<long double>(size) /
                             static_cast<long double>(division.total));
   return (least + part) / kPage * kPage;
 }
 
-// Among those that there are, and perhaps one more of this size.
+// Computes the division among the existing arenas, and one more of this size if it is not 0.
 TakeoverMemory::Division TakeoverMemory::Divide(uint64_t also_size) {
   Division division{also_size, Least() + (also_size > 0 ? kShareMin : 0)};
   for (const ManagedArena* const arena : arenas_) division.total += arena->size;
@@ -331,8 +331,8 @@ TakeoverMemory::Division TakeoverMemory::Divide(uint64_t also_size) {
   return division;
 }
 
-// So that the sum stays within the budget, too. A store that takes nothing must not stop
-// everything.
+// Waits so that the sum stays within the budget. The wait is bounded: a swap file that takes no
+// data must not stop everything.
 void TakeoverMemory::AwaitShares(const Division& division) const {
   constexpr int kProbesMax = 1000;
   const auto is_above = [&](const ManagedArena* arena) {
@@ -351,7 +351,7 @@ ErrorOr<void> TakeoverMemory::StayNative(uint64_t length, const std::string& why
                                              why});
   }
   ++past_.regions_native;
-  // Without memory it is left unsaid.
+  // Without memory the warning is dropped.
   static_cast<void>(WhenMemory([&] {
     if (!warned_.insert(why).second) return;
     const TablesLock lock(tables_);

@@ -18,28 +18,29 @@
 
 namespace verbena::odp {
 
-// Puts the memory that a program registers under a budget: it is adopted when the first region is
-// registered on it, and the program's own again when the last one is gone. What cannot be adopted
-// stays native, and a note says why, once for each reason; or, with `strict`, is not registered.
+// Puts the memory that a program registers under a budget: an arena takes the memory over at the
+// first registration, and returns it to the program after the last deregistration. Memory that
+// cannot be taken over stays native, with one warning for each reason; with `strict` its
+// registration fails.
 //
-// The budget is divided among the adopted arenas: each has what an arena cannot do without, and of
-// the rest a part as large as it is. Once SetBudget was called the process is a guest, whose budget
-// is for all of its managed memory: then the arenas that the program made itself have a share, too,
-// and none more than the program gave it.
+// The budget is divided among the arenas: each gets its minimum, and a part of the rest in
+// proportion to its size. After SetBudget the process is a guest, whose budget covers all of its
+// managed memory: then arenas that the program created have a share as well, at most the limit that
+// the program gave them.
 //
-// Adopts nothing without the option. Owned by the adapter. Thread rule: one thread at a time, under
-// the adapter's lock of registrations and not under the engine's.
+// Takes over nothing without the option. Owned by the adapter. Thread rule: one thread at a time,
+// under the adapter's registration lock and not under the engine's.
 class TakeoverMemory {
  public:
-  // Each has a thread and a swap file.
+  // An arena has a thread and a swap file.
   static constexpr size_t kArenasMax = 64;
 
-  // `bytes` 0: none; `swap` a file or folder.
+  // `bytes` 0: no budget; `swap` is a file or folder.
   struct Budget {
     uint64_t bytes = 0;
     std::string swap;
     bool strict = false;
-    uint64_t floor = 0;  // of a guest, whose budget is never set below it; 0: of none
+    uint64_t floor = 0;  // of a guest: the smallest budget that it is ever given; 0: none
   };
   TakeoverMemory(LockedTables& tables, ManagedPages& managed, Budget budget);
   TakeoverMemory(const TakeoverMemory&) = delete;
@@ -47,48 +48,48 @@ class TakeoverMemory {
   // REQUIRES: ReleaseAll was called.
   ~TakeoverMemory();
 
-  // A region is about to be registered on these bytes. Fails if it must not be: it would be outside
-  // a strict budget. Memory too small to be adopted is outside any.
+  // A region is about to be registered on these bytes. Fails if it would be outside a strict
+  // budget. Memory that is too small to be taken over is outside any budget.
   [[nodiscard]] ErrorOr<void> Prepare(const memory::RegionSpec& spec,
                                       const memory::Backing& backing);
-  // It was, or it was not (no key). Native bytes are remembered: as long as a region names them by
-  // the program's address they must not become managed.
+  // The registration has succeeded, or failed (no key). Native bytes are recorded: they must not
+  // become managed as long as a region names them by the program's address.
   void Settle(const memory::RegionSpec& spec, const memory::Backing& backing,
               const ErrorOr<memory::RegionKeys>& made);
-  // One has gone, or changed its key.
+  // A region was deregistered or has changed its key.
   void OnRegionEnded(Key region);
   void OnRegionRenamed(Key from, Key to);
 
-  // An arena of the program's own making, which may have `limit` bytes in memory.
+  // Includes an arena that the program created, which may have `limit` bytes in memory.
   void Include(ManagedArena* arena, uint64_t limit);
   void SetLimit(ManagedArena* arena, uint64_t limit);
   void Exclude(const ManagedArena* arena);
 
-  // Takes effect soon. REFUSES what is too little for the arenas that there are.
+  // Takes effect soon. REFUSES a budget that is too small for the existing arenas.
   [[nodiscard]] ErrorOr<void> SetBudget(uint64_t bytes);
   [[nodiscard]] uint64_t budget() const { return budget_; }
-  // What all managed memory of the process does, and where it is.
+  // Totals of all managed memory of the process.
   struct Use {
     uint64_t resident = 0;  // bytes in memory
     uint64_t swapped = 0;   // bytes in swap files
-    uint64_t faults = 0;    // pages that were not in memory when they were needed
+    uint64_t faults = 0;    // accesses to pages that were not in memory
   };
   [[nodiscard]] Use QueryUse() const;
-  // Calls fn(arena) for all of it.
+  // Calls fn(arena) for each arena.
   template <class Fn>
   void ForEachArena(Fn fn) const {
     for (const ManagedArena* const arena : arenas_) fn(*arena);
     for (const Own& own : own_) fn(*own.arena);
   }
-  // Whether an arena that cannot do without `least` bytes can be had: in a guest, all of them
-  // together must not need more than its minimum.
+  // Whether there may be one more arena with a minimum of `least` bytes: in a guest, the sum of the
+  // minima must not exceed the guest's own.
   [[nodiscard]] bool FitsFloor(uint64_t least) const;
-  // In memory now, of all managed memory of the process.
+  // Bytes in memory, of all managed memory of the process.
   [[nodiscard]] uint64_t resident_bytes() const;
   [[nodiscard]] uint64_t managed_bytes() const;
 
-  // The adapter ends: all of it is the program's own again, whatever is registered on it. REQUIRES:
-  // the engine runs no more.
+  // The adapter ends: returns all memory to the program, even with regions on it. REQUIRES: the
+  // engine has stopped.
   void ReleaseAll();
 
   [[nodiscard]] BudgetCounters counters() const;
@@ -99,12 +100,12 @@ class TakeoverMemory {
   [[nodiscard]] bool IsManaged(std::span<const std::byte> bytes) const;
   [[nodiscard]] bool IsOurs(std::span<const std::byte> pages) const;
   [[nodiscard]] bool IsNamed(std::span<const std::byte> pages) const;
-  // What the budget is divided by.
+  // What the shares of the budget are computed from.
   struct Division {
     uint64_t total = 0;  // bytes
-    uint64_t least = 0;  // what all of them cannot do without, in bytes
+    uint64_t least = 0;  // sum of the arenas' minima, in bytes
   };
-  // An arena that the program made.
+  // An arena that the program created.
   struct Own {
     ManagedArena* arena = nullptr;
     uint64_t limit = 0;
@@ -131,7 +132,7 @@ class TakeoverMemory {
   std::vector<Own> own_;
   std::unordered_map<Key, std::vector<Interval>> named_;  // native bytes, by region
   std::set<std::string> warned_;
-  BudgetCounters past_;  // of arenas that are no more
+  BudgetCounters past_;  // of destroyed arenas
 };
 
 }  // namespace verbena::odp

@@ -27,7 +27,7 @@ TEST(Action, HasAText) {
   EXPECT_EQ(ToString({.verb = Verb::kMakeZero, .run = {1, 1}}), "make zero 1");
 }
 
-TEST(ActionList, JoinsWhatGoesOn) {
+TEST(ActionList, JoinsAdjacentRuns) {
   ActionList list;
   list.Add({.verb = Verb::kDrop, .run = {3, 1}});
   list.Add({.verb = Verb::kDrop, .run = {4, 2}});
@@ -46,7 +46,7 @@ TEST(ActionList, JoinsOneViewAndOneRightOnly) {
             (std::vector<std::string>{"map 3 cpu", "map 4 adapter", "map 5+1 adapter writable"}));
 }
 
-TEST(ActionList, LetsDropsPassAReading) {
+TEST(ActionList, JoinsDropsAcrossARead) {
   ActionList list;
   list.Add({.verb = Verb::kDrop, .run = {3, 1}});
   list.Add({.verb = Verb::kRead, .run = {8, 1}});

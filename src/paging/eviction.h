@@ -7,18 +7,19 @@
 namespace verbena::paging {
 
 // Decides which granule to evict next: S3-FIFO (Yang and others, 2023). New granules pass through a
-// small queue, a tenth of memory. Those that are used meanwhile go on to the main queue, the others
-// are evicted; so a scan displaces a tenth of memory at most. A granule that comes back soon after
-// its eviction enters the main queue directly, because the small queue evicted it too early. In the
-// main queue the oldest granule goes round once more for each use, three at most.
+// small queue, a tenth of memory. Those that are used meanwhile move to the main queue, the others
+// are evicted; so a scan displaces a tenth of memory at most. A granule that is requested again
+// soon after its eviction enters the main queue directly, because the small queue evicted it too
+// early. In the main queue the oldest granule moves to the end once for each use, three times at
+// most.
 //
 // S3-FIFO needs to know only that a granule was used, not when or in which order: the processor
 // does not report that, and finding out costs a fault. LRU and its relatives need the order, and a
 // loop or scan over more than memory flushes them.
 //
-// A stamp tells how long ago a granule was evicted: it is the count of evictions at that time, kept
-// in the GranuleTable, so no ghost queue is needed. Stamps wrap after 2^30 evictions. A granule
-// that is then mistaken for a recent one enters the wrong queue, with no other effect.
+// A stamp is the count of evictions when a granule was evicted, kept in the GranuleTable, so no
+// ghost queue is needed. Stamps wrap after 2^30 evictions. A granule that is then mistaken for a
+// recent one enters the wrong queue, with no other effect.
 //
 // Every operation takes amortized constant time and allocates nothing. Owned by the ResidentSet;
 // its GranuleTable owns the frames. One thread at a time.

@@ -39,7 +39,7 @@ TEST(Eviction, BeatsLruAndFifoOnSkewedUse) {
   EXPECT_GT(HitRatio(trace), FifoHitRatio(trace) + 0.06);
 }
 
-TEST(Eviction, BeatsLruAndFifoWhenAScanRunsThrough) {
+TEST(Eviction, BeatsLruAndFifoDuringAScan) {
   const Trace trace = ScanAndZipfTrace(100'000);
   EXPECT_GT(HitRatio(trace), LruHitRatio(trace) + 0.06);
   EXPECT_GT(HitRatio(trace), FifoHitRatio(trace) + 0.08);
@@ -58,7 +58,7 @@ TEST(Eviction, KeepsALoopThatFits) {
   EXPECT_GT(HitRatio(trace), 0.98);
 }
 
-TEST(Eviction, IsNotWorseThanFifoOnUniformUse) {
+TEST(Eviction, IsAsGoodAsFifoOnUniformUse) {
   Random random(3);
   Trace trace;
   while (trace.size() < 100'000) trace.push_back(static_cast<uint32_t>(random.Below(3000)));
@@ -82,7 +82,7 @@ TEST(Eviction, TakesTheOldestUnused) {
   EXPECT_EQ(eviction.size(), 2U);
 }
 
-TEST(Eviction, GoesRoundOncePerUse) {
+TEST(Eviction, EachUseKeepsAGranuleForOneRound) {
   Eviction eviction(10);
   std::vector<Frame> frames(2);
   for (Frame& frame : frames) {
@@ -96,7 +96,7 @@ TEST(Eviction, GoesRoundOncePerUse) {
   EXPECT_EQ(eviction.TakeVictim(), &frames[0]);  // terminates although all were used
 }
 
-TEST(Eviction, RemembersAsManyLeavingsAsFit) {
+TEST(Eviction, RemembersAsManyEvictionsAsFit) {
   Eviction eviction(10);
   const uint32_t stamp = eviction.NextStamp();
   EXPECT_EQ(eviction.QueueFor(stamp), Frame::Queue::kMain);

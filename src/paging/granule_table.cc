@@ -2,7 +2,7 @@
 
 namespace verbena::paging {
 
-// LazyArray begins as zero, so every granule begins as Place::kZero.
+// LazyArray is zero at first, so every granule is at Place::kZero.
 GranuleTable::GranuleTable(uint32_t granule_count) : words_(granule_count) {
   static_assert(static_cast<uint32_t>(Place::kZero) == 0);
   CHECK(granule_count <= kGranulesMax);

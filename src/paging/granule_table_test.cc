@@ -5,7 +5,7 @@
 namespace verbena::paging {
 namespace {
 
-TEST(GranuleTable, StartsWithZerosThatNeverWereInMemory) {
+TEST(GranuleTable, StartsWithZerosThatUseNoMemory) {
   const GranuleTable table(100);
   EXPECT_EQ(table.granule_count(), 100U);
   EXPECT_EQ(table.frame_count(), 0U);
@@ -24,7 +24,7 @@ TEST(GranuleTable, KnowsTheFrameOfAGranule) {
   EXPECT_TRUE(table.IsConsistent());
 }
 
-TEST(GranuleTable, RemembersPlaceAndStampOfOneThatLeft) {
+TEST(GranuleTable, RemembersPlaceAndStampOfAnEvictedGranule) {
   GranuleTable table(100);
   table.Remove(table.Add(7), Place::kSwapped, kStampMax);
   EXPECT_EQ(table.place(7), Place::kSwapped);
@@ -34,7 +34,7 @@ TEST(GranuleTable, RemembersPlaceAndStampOfOneThatLeft) {
   EXPECT_EQ(table.stamp(7), kStampMax);
 }
 
-TEST(GranuleTable, UsesFramesAgainAsNew) {
+TEST(GranuleTable, ReusedFramesAreAsNew) {
   GranuleTable table(100);
   Frame& first = table.Add(7);
   first.is_dirty = true;
@@ -47,7 +47,7 @@ TEST(GranuleTable, UsesFramesAgainAsNew) {
   EXPECT_TRUE(table.IsConsistent());
 }
 
-TEST(GranuleTable, FramesStayWhereTheyAre) {
+TEST(GranuleTable, FramesKeepTheirAddress) {
   GranuleTable table(10'000);
   Frame& first = table.Add(0);
   for (uint32_t granule = 1; granule < 10'000; ++granule) table.Add(granule);
@@ -74,7 +74,7 @@ TEST(GranuleTableDeathTest, ChecksItsCallers) {
   EXPECT_DEATH(table.Remove(frame, Place::kZero, 0), "CHECK failed");
 }
 
-TEST(FrameList, IsAQueueOutOfWhichAnyMayBeTaken) {
+TEST(FrameList, IsAQueueWithRemovalAnywhere) {
   Frame a;
   Frame b;
   Frame c;

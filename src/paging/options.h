@@ -8,7 +8,8 @@
 namespace verbena::paging {
 
 // One instruction can need four granules at once: a copy whose source and destination both cross a
-// border. The granules come one by one, so the first must stay until the fourth is there.
+// border. The granules are paged in one at a time, so the first must stay until the fourth is
+// resident.
 inline constexpr uint32_t kMinResidency = 4;
 inline constexpr uint32_t kBudgetMin = 16;
 static_assert(kBudgetMin >= 4 * kMinResidency);

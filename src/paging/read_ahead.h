@@ -9,8 +9,8 @@ namespace verbena::paging {
 
 // Predicts which granules are requested next. Remembers where the last few sequences of requests
 // have ended; a request that continues a sequence doubles its window. Windows start at 0, because
-// the first request of a sequence looks like any other. A granule that was read ahead in vain
-// halves the ceiling of all windows; one that was requested raises it by one.
+// the first request of a sequence is like any other. A granule that was read ahead and never
+// requested halves the ceiling of all windows; one that was requested raises it by one.
 //
 // Ascending sequences only. Owned by the ResidentSet; one thread at a time.
 class ReadAhead {

@@ -5,13 +5,13 @@
 namespace verbena::paging {
 namespace {
 
-TEST(ReadAhead, DoesNothingForAFirstWant) {
+TEST(ReadAhead, DoesNothingForAFirstRequest) {
   ReadAhead ahead(32);
   EXPECT_EQ(ahead.OnRequest({10, 1}).count, 0U);
   EXPECT_EQ(ahead.OnRequest({50, 4}).count, 0U);
 }
 
-TEST(ReadAhead, WidensAsASequenceGoesOn) {
+TEST(ReadAhead, WidensDuringASequence) {
   ReadAhead ahead(8);
   EXPECT_EQ(ahead.OnRequest({10, 1}).count, 0U);
   EXPECT_EQ(ahead.OnRequest({11, 1}), (paging::Run{12, 1}));
@@ -21,14 +21,14 @@ TEST(ReadAhead, WidensAsASequenceGoesOn) {
   EXPECT_EQ(ahead.OnRequest({15, 1}), (paging::Run{18, 6}));  // eight ahead, the largest window
 }
 
-TEST(ReadAhead, FollowsLargeWants) {
+TEST(ReadAhead, FollowsLargeRequests) {
   ReadAhead ahead(8);
   EXPECT_EQ(ahead.OnRequest({0, 100}).count, 0U);
   EXPECT_EQ(ahead.OnRequest({100, 100}), (paging::Run{200, 1}));
   EXPECT_EQ(ahead.OnRequest({200, 100}), (paging::Run{300, 2}));
 }
 
-TEST(ReadAhead, TakesARepetitionForNoSequence) {
+TEST(ReadAhead, ARepetitionIsNoSequence) {
   ReadAhead ahead(8);
   EXPECT_EQ(ahead.OnRequest({10, 1}).count, 0U);
   EXPECT_EQ(ahead.OnRequest({10, 1}).count, 0U);  // read, then written
@@ -47,7 +47,7 @@ TEST(ReadAhead, KeepsSequencesApart) {
   EXPECT_EQ(ahead.OnRequest({2, 1}).count, 0U);
 }
 
-TEST(ReadAhead, ShrinksWhenItWasForNothing) {
+TEST(ReadAhead, ShrinksWhenReadAheadWasUnused) {
   ReadAhead ahead(32);
   for (int i = 0; i < 10; ++i) ahead.OnWaste();
   EXPECT_EQ(ahead.ceiling(), 1U);
@@ -57,7 +57,7 @@ TEST(ReadAhead, ShrinksWhenItWasForNothing) {
   EXPECT_EQ(ahead.ceiling(), 32U);
 }
 
-TEST(ReadAhead, GoesOnWhereItWasCut) {
+TEST(ReadAhead, ContinuesWhereItWasCut) {
   ReadAhead ahead(8);
   EXPECT_EQ(ahead.OnRequest({10, 1}).count, 0U);
   EXPECT_EQ(ahead.OnRequest({11, 1}), (paging::Run{12, 1}));

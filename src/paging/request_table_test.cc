@@ -16,7 +16,7 @@ TEST(RequestTable, HasALimit) {
   EXPECT_NE(requests.New({}), RequestTable::kNone);
 }
 
-TEST(RequestTable, KeepsALine) {
+TEST(RequestTable, KeepsWaitingRequestsInOrder) {
   RequestTable requests(3);
   EXPECT_EQ(requests.head(), RequestTable::kNone);
   const uint32_t first = requests.New({});

@@ -23,8 +23,8 @@ void ResidentSet::PageIn(Ticket ticket, Run run, Need need, View view, Time now)
   if (index == RequestTable::kNone) return Refuse(ticket, RequestError::kLimit);
 
   const Run ahead = read_ahead_.OnRequest(run);
-  // Requests that need memory stand in line, and only the first in line pins granules: a request
-  // that pins some and waits behind others could keep from them the memory that they wait for.
+  // Requests that need memory wait in order, and only the first pins granules: a request that pins
+  // some and waits for others could hold the memory that those before it wait for.
   const bool is_first = requests_.head() == RequestTable::kNone;
   const bool may_try = is_first || MayPass(run, need);
   if (may_try && Admit(requests_[index])) {
@@ -107,11 +107,11 @@ uint32_t ResidentSet::CountMissing(const RequestRecord& request) const {
   return missing;
 }
 
-// There is no memory for the first in line. As long as a read or write is in flight, there will be:
-// every read lets a ticket end, every write lets a granule go. When none is in flight, granules
-// stay no longer than their minimum residency. Then the ticket gets what it has pinned. If that is
-// nothing, it waits for the store, but only until the store is hopeless. True if the request leaves
-// the line.
+// There is no memory for the first waiting request. As long as a read or write is in flight, there
+// will be: every read lets a ticket end, every write lets a granule be dropped. When none is in
+// flight, granules stay no longer than their minimum residency. Then the ticket gets what it has
+// pinned. If that is nothing, it waits for the store until the store is hopeless. True if the
+// request no longer waits for memory.
 bool ResidentSet::AdmitLess(RequestRecord& request) {
   if (reads_under_way_ + writes_under_way_ > 0) return false;
   EndMinResidency(0);

@@ -56,9 +56,9 @@ class ResidentSet {
   // has found the granules absent, so they are mapped again even if the resident set has them as
   // mapped.
   void PageIn(Ticket ticket, Run run, Need need, View view, Time now);
-  // The executor calls one of these once for each granule of a kRead and of a kWrite, for several
-  // neighbours at a time if they have ended together: then what follows is done for all of them
-  // together, too.
+  // The executor calls one of these once for each granule of a kRead and of a kWrite, or once for
+  // several adjacent granules whose transfers have ended together, so that the actions that follow
+  // are merged.
   void ReadDone(Run run, ReadOutcome outcome, Time now);
   void WriteDone(Run run, WriteOutcome outcome, Time now);
   void ReadDone(uint32_t granule, ReadOutcome outcome, Time now) {
@@ -72,9 +72,8 @@ class ResidentSet {
   // The program has discarded the contents, which read as zeros from here on. The memory is freed
   // unless a ticket pins it.
   void Discard(Run run, Time now);
-  // The run is to leave memory, whether there is need for it or not. Ends with one kSwappedOut,
-  // which counts the granules that are out of memory then: all, unless the store takes nothing, or
-  // a request that came meanwhile, and was served, has brought some back.
+  // Swaps out the run. Ends with one kSwappedOut, which counts the granules that are out of memory
+  // then: all, unless the store fails, or another request has paged some in again.
   void SwapOut(Ticket ticket, Run run, Time now);
   // Raises `granules` to kBudgetMin if it is less.
   void SetBudget(uint32_t granules, Time now);
@@ -130,7 +129,7 @@ class ResidentSet {
   void StartWrite(Frame& frame);
   void SetLeaving(Frame& frame, bool is_leaving);
 
-  // resident_set_swap_out.cc: memory that is to leave
+  // resident_set_swap_out.cc: swap-out at the owner's request
   struct SwapOutRecord {
     Ticket ticket = {};
     Run run = {};

@@ -14,8 +14,8 @@ void ResidentSet::SetBudget(uint32_t granules, Time now) {
   Balance();
 }
 
-// Granules that cannot be written do not count, up to a bound: a store that is full for good must
-// not fill memory.
+// Granules that cannot be written do not count, up to a bound: a store that stays full must not
+// fill memory.
 uint32_t ResidentSet::Limit() const {
   if (health_.is_well()) return shares_.budget;
   return shares_.budget + std::min(stuck_.size(), shares_.overrun_max);
@@ -33,8 +33,8 @@ void ResidentSet::SetDirty(Frame& frame, bool is_dirty) {
   dirty_ = is_dirty ? dirty_ + 1 : dirty_ - 1;
 }
 
-// How many granules can come in before another has to be unmapped. A granule that a failing store
-// is writing does not count, because the write will probably fail.
+// How many granules can be paged in before another has to be unmapped. A granule that a failing
+// store is writing does not count, because the write will probably fail.
 int64_t ResidentSet::Reserve() const {
   const uint32_t leaving = health_.is_well() ? leaving_ : 0;
   return int64_t{Limit()} - granules_.frame_count() + unmapped_.size() + leaving;
@@ -60,7 +60,8 @@ void ResidentSet::Balance() {
   FillReserve(0);
   DropUnmapped(0);
   RetryWrites();
-  ContinueSwapOuts();  // what was unmapped just now may be theirs, and no other input may come
+  // the granules unmapped above may belong to a swap-out, and no other input may follow
+  ContinueSwapOuts();
 }
 
 // While the store is failing, no more granules are unmapped than needed: the dirty ones would all
@@ -122,8 +123,8 @@ void ResidentSet::DropFrame(Frame& frame) {
   Remove(frame, frame.is_stored ? Place::kSwapped : Place::kZero, eviction_.NextStamp());
 }
 
-// For granules whose minimum residency is over, except the last `kept`: these can be some of
-// several that a thread needs together, and the others can take long to come.
+// Ends the minimum residency of granules whose time is over, except the last `kept`: these can be
+// some of several that a thread needs together, and paging in the others can take long.
 void ResidentSet::EndMinResidency(uint32_t kept) {
   while (min_residency_.size() > kept && MinResidencyEnd() <= now_)
     eviction_.Enter(*min_residency_.PopOldest());
@@ -158,7 +159,7 @@ void ResidentSet::SetLeaving(Frame& frame, bool is_leaving) {
 }
 
 // Writes one granule that a failing store did not take. If there is none and a request waits,
-// writes one that the store was not given yet.
+// writes one that was not tried yet.
 void ResidentSet::RetryWrites() {
   if (health_.is_well() || !health_.MayWrite(writes_under_way_, now_)) return;
   if (!stuck_.empty()) return StartWrite(*stuck_.PopOldest());

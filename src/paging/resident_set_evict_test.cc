@@ -27,7 +27,7 @@ TEST_F(ResidentSetEvictTest, WritesAheadAndDropsWhenMemoryIsNeeded) {
 
 // Four writes can be in flight. The next granules are evicted together, when half of the writes are
 // done.
-TEST_F(ResidentSetEvictTest, NotOneLeavesForEachWriteThatEnds) {
+TEST_F(ResidentSetEvictTest, EvictionsAreBatched) {
   FillMemory();
   EXPECT_EQ(PageIn(99, {20, 4}, Need::kWrite), "unmap 1+2 cpu; write 1+2");
   EXPECT_EQ(WriteDone(0), "drop 0; make zero 20");
@@ -46,14 +46,14 @@ TEST_F(ResidentSetEvictTest, UnmapsBothViews) {
             (ResidentSet::Granule{.state = ResidentSet::State::kSwapped}));
 }
 
-TEST_F(ResidentSetEvictTest, WhatIsWantedAgainStays) {
+TEST_F(ResidentSetEvictTest, AGranuleThatIsRequestedAgainStays) {
   FillMemory();
   EXPECT_EQ(WriteDone(0), "");
   EXPECT_EQ(Read(0), "map 0 cpu; ready #0 0; unmap 1 cpu; write 1");
   EXPECT_EQ(resident_set_.counters().rescued, 1U);
 }
 
-TEST_F(ResidentSetEvictTest, AReaderCancelsALeavingAndTheWritingCounts) {
+TEST_F(ResidentSetEvictTest, AReadCancelsAnEvictionAndTheWriteCounts) {
   FillMemory();
   EXPECT_EQ(Read(0), "map 0 cpu; ready #0 0; unmap 1 cpu; write 1");
   EXPECT_EQ(resident_set_.granule(0),
@@ -63,7 +63,7 @@ TEST_F(ResidentSetEvictTest, AReaderCancelsALeavingAndTheWritingCounts) {
             (ResidentSet::Granule{ResidentSet::State::kClean, Rights::kRead}));
 }
 
-TEST_F(ResidentSetEvictTest, AWriterCancelsALeavingAndTheWritingIsForNothing) {
+TEST_F(ResidentSetEvictTest, AWriteAccessCancelsAnEvictionAndItsWrite) {
   FillMemory();
   EXPECT_EQ(Write(0), "map 0 cpu writable; ready #0 0; unmap 1 cpu; write 1");
   EXPECT_EQ(WriteDone(0), "forget 0");
@@ -106,7 +106,7 @@ class LargerResidentSetTest : public ResidentSetFixture {
   LargerResidentSetTest() : ResidentSetFixture(1024, 128) {}
 };
 
-TEST_F(LargerResidentSetTest, AScanDoesNotTakeWhatIsUsed) {
+TEST_F(LargerResidentSetTest, AScanDoesNotEvictUsedGranules) {
   WriteAll(0, 90);
   for (uint32_t granule = 200; granule < 1000; granule += 10) {
     resident_set_.Used({0, 64});
@@ -118,7 +118,7 @@ TEST_F(LargerResidentSetTest, AScanDoesNotTakeWhatIsUsed) {
 }
 
 // The program uses these granules without a request: the resident set finds out by unmapping them.
-TEST_F(LargerResidentSetTest, WhatIsUsedUnseenCostsNoReading) {
+TEST_F(LargerResidentSetTest, UsedGranulesAreNotReadFromTheStore) {
   WriteAll(0, 64);
   for (uint32_t granule = 200; granule < 1000; ++granule) {
     WriteAll(granule, granule + 1);
@@ -147,7 +147,7 @@ TEST_F(ResidentSetEvictTest, ASmallerBudgetIsReachedByWriting) {
   EXPECT_EQ(in_memory(), 16U);
 }
 
-TEST_F(ResidentSetEvictTest, ALargerBudgetServesThoseWhoWait) {
+TEST_F(ResidentSetEvictTest, ALargerBudgetServesWaitingRequests) {
   FillMemory();
   EXPECT_EQ(Write(16), "unmap 1 cpu; write 1");
   EXPECT_EQ(resident_set_.counters().waits, 1U);
@@ -159,7 +159,7 @@ TEST_F(ResidentSetEvictTest, HasASmallestBudget) {
   EXPECT_EQ(resident_set_.budget(), kBudgetMin);
 }
 
-TEST_F(ResidentSetEvictTest, SeveralWhoNeedMoreThanThereIsAllEnd) {
+TEST_F(ResidentSetEvictTest, RequestsBeyondTheBudgetAllEnd) {
   WriteAll(0, 64);
   for (uint64_t ticket = 0; ticket < 8; ++ticket) {
     Ask(ticket, {static_cast<uint32_t>(ticket * 8), 8}, Need::kWrite, View::kAdapter);

@@ -73,7 +73,7 @@ TEST(ResidentSetPolicy, BeatsLruOnSkewedUse) {
   EXPECT_LT(program.rescued(), trace.size() / 50);
 }
 
-TEST(ResidentSetPolicy, BeatsLruWhenAScanRunsThrough) {
+TEST(ResidentSetPolicy, BeatsLruDuringAScan) {
   Program program;
   const Trace trace = ScanAndZipfTrace(100'000);
   EXPECT_GT(program.HitRatio(trace), LruHitRatio(trace) + 0.04);

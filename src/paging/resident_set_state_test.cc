@@ -8,7 +8,7 @@ namespace {
 
 using ResidentSetStateTest = ResidentSetFixture;
 
-TEST_F(ResidentSetStateTest, TellsWhereEachGranuleIs) {
+TEST_F(ResidentSetStateTest, ReportsWhereEachGranuleIs) {
   EXPECT_EQ(StateOf(0), ResidentSet::State::kZero);
   WriteAll(0, 15);
   EXPECT_EQ(resident_set_.granule(14),

@@ -54,7 +54,7 @@ TEST_F(ResidentSetStoreTest, ARunEndsBeforeABrokenGranule) {
   EXPECT_EQ(PageIn(9, {1, 2}), "refused #9 broken");
 }
 
-TEST_F(ResidentSetStoreTest, WhatIsGivenUpIsBrokenNoMore) {
+TEST_F(ResidentSetStoreTest, ADiscardedGranuleIsNoLongerBroken) {
   StoreSome();
   Read(0);
   ReadDone(0, ReadOutcome::kCorrupt);
@@ -62,7 +62,7 @@ TEST_F(ResidentSetStoreTest, WhatIsGivenUpIsBrokenNoMore) {
   EXPECT_TRUE(Has(Read(0), "make zero 0; map 0 cpu; ready #0 0"));
 }
 
-TEST_F(ResidentSetStoreTest, AReadingIsTriedAgain) {
+TEST_F(ResidentSetStoreTest, AFailedReadIsTriedAgain) {
   StoreSome();
   Read(0);
   EXPECT_EQ(ReadDone(0, ReadOutcome::kFailed), "");
@@ -83,7 +83,7 @@ TEST_F(ResidentSetStoreTest, AGranuleThatCannotBeReadIsBroken) {
   EXPECT_EQ(StateOf(0), ResidentSet::State::kBroken);
 }
 
-TEST_F(ResidentSetStoreTest, WhatCannotBeWrittenStays) {
+TEST_F(ResidentSetStoreTest, AGranuleThatCannotBeWrittenStays) {
   WriteAll(0, 15);
   Write(15);
   EXPECT_EQ(WriteDone(0, WriteOutcome::kFull), "report store full");
@@ -94,7 +94,7 @@ TEST_F(ResidentSetStoreTest, WhatCannotBeWrittenStays) {
   EXPECT_EQ(StateOf(0), ResidentSet::State::kClean);
 }
 
-TEST_F(ResidentSetStoreTest, TheBudgetIsExceededByThoseWhoReadAndOnlyByAFew) {
+TEST_F(ResidentSetStoreTest, ReadsMayExceedTheBudgetByAFewGranules) {
   WriteAll(0, 15);
   const uint32_t waiting = WantUntilOneWaits(15);
   EXPECT_EQ(waiting, 16U);  // no more granules can become dirty
@@ -109,7 +109,7 @@ TEST_F(ResidentSetStoreTest, TheBudgetIsExceededByThoseWhoReadAndOnlyByAFew) {
   EXPECT_EQ(Write(0), "map 0 cpu writable; ready #0 0");  // was dirty before
 }
 
-TEST_F(ResidentSetStoreTest, ThoseWhoWaitForAFullStoreAreRefusedInTheEnd) {
+TEST_F(ResidentSetStoreTest, RequestsThatWaitForAFullStoreAreRefusedAfterTheirPatience) {
   WriteAll(0, 15);
   const Time start = now_;
   const uint32_t waiting = WantUntilOneWaits(15);
@@ -132,7 +132,7 @@ TEST_F(ResidentSetStoreTest, ThoseWhoWaitForAFullStoreAreRefusedInTheEnd) {
   EXPECT_TRUE(Has(Read(0), "ready #0 0"));
 }
 
-TEST_F(ResidentSetStoreTest, AStoreThatIsWellAgainIsReported) {
+TEST_F(ResidentSetStoreTest, ARecoveredStoreIsReported) {
   WriteAll(0, 15);
   const uint32_t waiting = WantUntilOneWaits(15);
   Take();
@@ -158,7 +158,7 @@ TEST_F(ResidentSetStoreTest, RoomInTheStoreIsUsedAtOnce) {
   EXPECT_TRUE(Has(Discard({0, 1}), "write"));
 }
 
-TEST_F(ResidentSetStoreTest, GivesUpContentsInAnyState) {
+TEST_F(ResidentSetStoreTest, DiscardsContentsInAnyState) {
   StoreSome();
   EXPECT_EQ(Discard({0, 2}), "forget 0+1");
   EXPECT_EQ(StateOf(0), ResidentSet::State::kZero);
@@ -169,7 +169,7 @@ TEST_F(ResidentSetStoreTest, GivesUpContentsInAnyState) {
   EXPECT_EQ(in_memory(), before + 1);
 }
 
-TEST_F(ResidentSetStoreTest, GivesUpWhatIsBeingWritten) {
+TEST_F(ResidentSetStoreTest, DiscardsDuringAWrite) {
   WriteAll(0, 15);
   Write(15);
   ASSERT_EQ(StateOf(0), ResidentSet::State::kWriting);
@@ -178,7 +178,7 @@ TEST_F(ResidentSetStoreTest, GivesUpWhatIsBeingWritten) {
   EXPECT_EQ(WriteDone(0), "forget 0; drop 0; make zero 0; map 0 cpu; ready #0 0");
 }
 
-TEST_F(ResidentSetStoreTest, GivesUpWhatIsBeingRead) {
+TEST_F(ResidentSetStoreTest, DiscardsDuringARead) {
   StoreSome();
   PageIn(7, {0, 1}, Need::kWrite);
   EXPECT_EQ(Discard({0, 1}), "");
@@ -186,14 +186,14 @@ TEST_F(ResidentSetStoreTest, GivesUpWhatIsBeingRead) {
             "forget 0; drop 0; make zero 0; map 0 cpu writable; ready #7 0");
 }
 
-TEST_F(ResidentSetStoreTest, GivesUpWhatIsToBeReadAgain) {
+TEST_F(ResidentSetStoreTest, DiscardsBeforeARepeatedRead) {
   StoreSome();
   Read(0);
   ReadDone(0, ReadOutcome::kFailed);
   EXPECT_EQ(Discard({0, 1}), "forget 0; drop 0; make zero 0; map 0 cpu; ready #0 0");
 }
 
-TEST_F(ResidentSetStoreTest, GivesUpAllBeforeItShowsAny) {
+TEST_F(ResidentSetStoreTest, DiscardsAllBeforeItMapsAny) {
   StoreSome();
   PageIn(7, {0, 2}, Need::kWrite, View::kAdapter);
   EndWrites(WriteOutcome::kGood);
@@ -204,7 +204,7 @@ TEST_F(ResidentSetStoreTest, GivesUpAllBeforeItShowsAny) {
             "map 0+1 adapter writable; ready #7 0+1");
 }
 
-TEST_F(ResidentSetStoreTest, GivesUpWhatATicketHolds) {
+TEST_F(ResidentSetStoreTest, DiscardsWhatATicketHolds) {
   StoreSome();
   Ask(7, {0, 2}, Need::kRead, View::kCpu);
   EndWrites(WriteOutcome::kGood);
@@ -260,7 +260,7 @@ TEST_F(ResidentSetReadAheadTest, AFailedReadAheadIsDropped) {
   EXPECT_EQ(resident_set_.counters().ahead_wastes, 1U);
 }
 
-TEST_F(ResidentSetReadAheadTest, StopsAtTheEndOfTheArenaAndAtWhatIsNotStored) {
+TEST_F(ResidentSetReadAheadTest, StopsAtTheEndOfTheArenaAndAtGranulesThatAreNotStored) {
   Discard({12, 1});
   ReadOne(10);
   const std::string answer = ReadOne(11);

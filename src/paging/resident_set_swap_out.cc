@@ -1,5 +1,5 @@
-// How a ResidentSet takes a run of granules out of memory because its owner wants so, and not for
-// lack of memory: each is unmapped, written if it is dirty, and dropped.
+// How a ResidentSet swaps out a run of granules at its owner's request: each granule is unmapped,
+// written if it is dirty, and dropped.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace verbena::paging {
 namespace {
 
-// Not one that a request pins, that is being read, or that leaves already.
+// False for a granule that a request pins, that is being read, or that is already leaving.
 bool MayLeave(const Frame& frame) {
   return frame.holds == 0 && !frame.is_leaving && frame.phase != Frame::Phase::kReading;
 }
@@ -22,12 +22,12 @@ void ResidentSet::SwapOut(Ticket ticket, Run run, Time now) {
   Balance();
 }
 
-// A store that takes nothing ends it early: what cannot be written stays in memory.
+// If the store fails, the swap-out ends early: granules that cannot be written stay in memory.
 void ResidentSet::ContinueSwapOuts() {
   std::erase_if(swap_outs_, [this](SwapOutRecord& swap_out) {
     DropLeft(swap_out);
-    // Until it waits for a write, a read or a request, whose end continues it: no other input may
-    // come.
+    // Repeats until it waits for a write, a read or a request, whose end continues it: no other
+    // input may follow.
     uint64_t before = 0;
     do {
       before = swap_out.left;
@@ -35,7 +35,7 @@ void ResidentSet::ContinueSwapOuts() {
       DropLeft(swap_out);
     } while (swap_out.left > before);
     if (swap_out.left < swap_out.run.end() && health_.is_well()) return false;
-    // A request that began before may have brought back what had left.
+    // An earlier request may have paged in a granule again after it left.
     uint32_t count = 0;
     for (uint64_t i = swap_out.run.first; i < swap_out.left; ++i) {
       count += granules_.Find(static_cast<uint32_t>(i)) == nullptr ? 1 : 0;
@@ -46,14 +46,15 @@ void ResidentSet::ContinueSwapOuts() {
   });
 }
 
-// Passes each granule once, when it is out of memory: a request that comes later may bring it back.
+// Counts each granule once, when it is out of memory: a later request may page it in again.
 void ResidentSet::DropLeft(SwapOutRecord& swap_out) {
   for (; swap_out.left < swap_out.run.end(); ++swap_out.left) {
     Frame* const frame = granules_.Find(static_cast<uint32_t>(swap_out.left));
     if (frame == nullptr) continue;
     if (frame->list != &unmapped_) {
-      // A request had it when it was its turn, or took it back, and has had its time with it: a
-      // thread that never has would ask for it for ever. See next_time.
+      // A request pinned the granule when its turn came, or paged it in again. It leaves only after
+      // its minimum residency: otherwise a thread that needs it would fault for ever. See
+      // next_time.
       const bool is_over =
           frame->list != &min_residency_ || frame->answered_at + options_.min_residency <= now_;
       if (MayLeave(*frame) && is_over) {
@@ -66,8 +67,8 @@ void ResidentSet::DropLeft(SwapOutRecord& swap_out) {
   }
 }
 
-// Unmaps as many as the store may write at a time, before the first of them is written, so that
-// neighbours become one action; and not one for each write that ends.
+// Unmaps as many granules as the store may write at a time before the first of them is written, so
+// that neighbours become one action; and in batches instead of one for each write that ends.
 void ResidentSet::StartLeaving(SwapOutRecord& swap_out) {
   if (writes_under_way_ > options_.writes_max / 2) return;
   FrameList leaving;

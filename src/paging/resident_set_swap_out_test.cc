@@ -15,7 +15,7 @@ class ResidentSetSwapOutTest : public ResidentSetFixture {
   }
 };
 
-TEST_F(ResidentSetSwapOutTest, WhatIsNotInMemoryHasLeft) {
+TEST_F(ResidentSetSwapOutTest, GranulesThatAreNotInMemoryCountAtOnce) {
   EXPECT_EQ(SwapOut(1, {0, 8}), "swapped out #1 0+7");
 }
 
@@ -49,7 +49,7 @@ TEST_F(ResidentSetSwapOutTest, DirtyGranulesAreWrittenFirstAsManyAsTheStoreTakes
   }
 }
 
-TEST_F(ResidentSetSwapOutTest, WhatIsWrittenTogetherIsDroppedTogether) {
+TEST_F(ResidentSetSwapOutTest, GranulesWrittenTogetherAreDroppedTogether) {
   WriteAll(0, 6);
   SwapOut(1, {0, 6});
   resident_set_.WriteDone(paging::Run{0, 4}, WriteOutcome::kGood, now_);
@@ -64,7 +64,7 @@ TEST_F(ResidentSetSwapOutTest, BothViewsAreUnmapped) {
   EXPECT_EQ(SwapOut(1, {0, 1}), "unmap 0 cpu; unmap 0 adapter; write 0");
 }
 
-TEST_F(ResidentSetSwapOutTest, WhatARequestBringsInLeavesAfterIt) {
+TEST_F(ResidentSetSwapOutTest, GranulesOfARequestLeaveAfterIt) {
   WriteAll(0, 1);
   SwapOut(1, {0, 1});
   WriteDone(0);
@@ -75,7 +75,7 @@ TEST_F(ResidentSetSwapOutTest, WhatARequestBringsInLeavesAfterIt) {
   EXPECT_EQ(OnTime(Milliseconds(1)), "unmap 0 cpu; drop 0; swapped out #2 0+1");
 }
 
-TEST_F(ResidentSetSwapOutTest, ARequestThatComesMeanwhileIsServed) {
+TEST_F(ResidentSetSwapOutTest, ARequestDuringASwapOutIsServed) {
   WriteAll(0, 2);
   EXPECT_EQ(SwapOut(1, {0, 2}), "unmap 0+1 cpu; write 0+1");
   EXPECT_EQ(Read(1), "map 1 cpu; ready #1 1");
@@ -87,7 +87,7 @@ TEST_F(ResidentSetSwapOutTest, ARequestThatComesMeanwhileIsServed) {
 
 // Each has left once, and that is all that is asked of it; but what is in memory was not given
 // back.
-TEST_F(ResidentSetSwapOutTest, WhatARequestHasBroughtBackIsNotCounted) {
+TEST_F(ResidentSetSwapOutTest, GranulesPagedInAgainAreNotCounted) {
   WriteAll(0, 2);
   EXPECT_EQ(SwapOut(1, {0, 2}), "unmap 0+1 cpu; write 0+1");
   EXPECT_EQ(WriteDone(0), "drop 0");
@@ -98,7 +98,7 @@ TEST_F(ResidentSetSwapOutTest, WhatARequestHasBroughtBackIsNotCounted) {
 }
 
 // While it is being read it uses memory already.
-TEST_F(ResidentSetSwapOutTest, WhatARequestIsBringingBackIsNotCounted) {
+TEST_F(ResidentSetSwapOutTest, GranulesThatAreBeingPagedInAreNotCounted) {
   WriteAll(0, 3);
   EXPECT_EQ(SwapOut(1, {0, 3}), "unmap 0+2 cpu; write 0+2");
   EXPECT_EQ(WriteDone(0), "drop 0");
@@ -107,7 +107,7 @@ TEST_F(ResidentSetSwapOutTest, WhatARequestIsBringingBackIsNotCounted) {
   EXPECT_EQ(WriteDone(2), "drop 2; swapped out #1 0+1") << "two granules of three";
 }
 
-TEST_F(ResidentSetSwapOutTest, AStoreThatTakesNothingEndsIt) {
+TEST_F(ResidentSetSwapOutTest, AFailingStoreEndsTheSwapOut) {
   WriteAll(0, 2);
   EXPECT_EQ(SwapOut(1, {0, 2}), "unmap 0+1 cpu; write 0+1");
   EXPECT_EQ(WriteDone(0), "drop 0");
@@ -115,7 +115,7 @@ TEST_F(ResidentSetSwapOutTest, AStoreThatTakesNothingEndsIt) {
   EXPECT_EQ(StateOf(1), ResidentSet::State::kDirty) << "nothing is lost";
 }
 
-TEST_F(ResidentSetSwapOutTest, TwoAtATimeEndEach) {
+TEST_F(ResidentSetSwapOutTest, TwoSwapOutsAtOnceEnd) {
   WriteAll(0, 2);
   SwapOut(1, {0, 1});
   SwapOut(2, {0, 2});

@@ -9,25 +9,25 @@ namespace {
 
 using ResidentSetTest = ResidentSetFixture;
 
-TEST_F(ResidentSetTest, AReaderOfWhatWasNeverWrittenGetsZeros) {
+TEST_F(ResidentSetTest, AReadOfUnwrittenMemoryGetsZeros) {
   EXPECT_EQ(PageIn(7, {3, 1}), "make zero 3; map 3 cpu; ready #7 3");
   EXPECT_EQ(resident_set_.granule(3),
             (ResidentSet::Granule{ResidentSet::State::kClean, Rights::kRead}));
 }
 
-TEST_F(ResidentSetTest, TheFirstWriteIsSeen) {
+TEST_F(ResidentSetTest, TheFirstWriteFaults) {
   Read(3);
   EXPECT_EQ(Write(3), "map 3 cpu writable; ready #3 3");
   EXPECT_EQ(resident_set_.granule(3),
             (ResidentSet::Granule{ResidentSet::State::kDirty, Rights::kWrite}));
 }
 
-TEST_F(ResidentSetTest, AReaderOfWhatIsDirtyNeedNotAskAgain) {
+TEST_F(ResidentSetTest, AReadOfADirtyGranuleMapsItWritable) {
   Write(3);
   EXPECT_EQ(PageIn(7, {3, 1}, Need::kRead, View::kAdapter), "map 3 adapter writable; ready #7 3");
 }
 
-TEST_F(ResidentSetTest, MapsAgainWhatIsAskedForAgain) {
+TEST_F(ResidentSetTest, ARepeatedRequestMapsAgain) {
   Read(3);
   EXPECT_EQ(Read(3), "map 3 cpu; ready #3 3");
 }
@@ -50,7 +50,7 @@ TEST_F(ResidentSetTest, WaitsForAllOfARun) {
   EXPECT_EQ(ReadDone(1), "map 0+1 cpu; ready #7 0+1");
 }
 
-TEST_F(ResidentSetTest, TellsAllWhoWait) {
+TEST_F(ResidentSetTest, AnswersAllWaitingRequests) {
   WriteAll(0, 32);
   PageIn(7, {0, 1});
   EXPECT_EQ(PageIn(8, {0, 1}, Need::kWrite, View::kAdapter), "");
@@ -59,7 +59,7 @@ TEST_F(ResidentSetTest, TellsAllWhoWait) {
   EXPECT_EQ(resident_set_.tickets_under_way(), 0U);
 }
 
-TEST_F(ResidentSetTest, WhoNeedsNoMemoryPassesThoseWhoDo) {
+TEST_F(ResidentSetTest, ARequestThatNeedsNoMemoryOvertakes) {
   WriteAll(0, 15);
   // All memory is pinned by tickets that wait for the store, or in its minimum residency.
   for (uint32_t granule = 15; granule < 40; ++granule) {
@@ -73,7 +73,7 @@ TEST_F(ResidentSetTest, WhoNeedsNoMemoryPassesThoseWhoDo) {
   EXPECT_EQ(resident_set_.tickets_under_way(), waiting);
 }
 
-TEST_F(ResidentSetTest, ThoseInLineAreServedInOrder) {
+TEST_F(ResidentSetTest, WaitingRequestsAreServedInOrder) {
   WriteAll(0, 15);
   uint32_t granule = 15;
   for (; resident_set_.tickets_under_way() < 2; ++granule) {
@@ -94,7 +94,7 @@ TEST_F(ResidentSetTest, RefusesMoreTicketsThanItKeeps) {
 }
 
 // A copy whose source and destination both cross a border: four granules, one fault at a time.
-TEST_F(ResidentSetTest, FourGranulesCanBeThereTogether) {
+TEST_F(ResidentSetTest, FourGranulesCanBeResidentTogether) {
   WriteAll(0, 48);
   for (const uint32_t granule : {0U, 5U, 10U, 15U}) {
     Ask(granule, {granule, 1}, Need::kRead, View::kCpu);
@@ -108,7 +108,7 @@ TEST_F(ResidentSetTest, FourGranulesCanBeThereTogether) {
 }
 
 // Otherwise a requester that has not used the granule yet would have to request it again and again.
-TEST_F(ResidentSetTest, WhatWasAnsweredStaysForAWhile) {
+TEST_F(ResidentSetTest, AnAnsweredGranuleStaysForTheMinimumResidency) {
   for (uint32_t granule = 0; granule < 16; ++granule) {
     resident_set_.PageIn(Ticket(granule), {granule, 1}, Need::kRead, View::kCpu, now_);
   }
@@ -135,7 +135,7 @@ TEST_F(ResidentSetTest, UseKeepsAGranule) {
   EXPECT_EQ(StateOf(1), ResidentSet::State::kSwapped);
 }
 
-TEST(ResidentSet, LeavesAloneWhatFits) {
+TEST(ResidentSet, EvictsNothingThatFits) {
   ResidentSet resident_set(64, {.budget = 64});
   for (uint32_t granule = 0; granule < 64; ++granule) {
     resident_set.PageIn(Ticket(granule), {granule, 1}, Need::kWrite, View::kCpu, Time());

@@ -33,13 +33,13 @@ TEST(StoreHealth, ReportsOnceAndTriesAgainAtGrowingIntervals) {
   EXPECT_EQ(health.retry_at(), At(65));
 }
 
-TEST(StoreHealth, ReportsAnotherTrouble) {
+TEST(StoreHealth, ReportsAnotherError) {
   StoreHealth health(kOptions);
   EXPECT_EQ(health.OnWrite(WriteOutcome::kFailed, At(0)), StoreReport::kFailing);
   EXPECT_EQ(health.OnWrite(WriteOutcome::kFull, At(10)), StoreReport::kFull);
 }
 
-TEST(StoreHealth, IsWellAfterFourGoodOnesInARow) {
+TEST(StoreHealth, IsWellAfterFourGoodWritesInARow) {
   StoreHealth health(kOptions);
   EXPECT_EQ(health.OnWrite(WriteOutcome::kFull, At(0)), StoreReport::kFull);
   for (int i = 0; i < 3; ++i) {
@@ -54,7 +54,7 @@ TEST(StoreHealth, IsWellAfterFourGoodOnesInARow) {
   EXPECT_EQ(health.OnWrite(WriteOutcome::kFull, At(40)), StoreReport::kFull);
 }
 
-TEST(StoreHealth, IsHopelessWithoutAGoodWriteForLong) {
+TEST(StoreHealth, IsHopelessAfterALongTimeWithoutAGoodWrite) {
   StoreHealth health(kOptions);
   static_cast<void>(health.OnWrite(WriteOutcome::kFull, At(0)));
   EXPECT_FALSE(health.IsHopeless(At(999)));
@@ -66,7 +66,7 @@ TEST(StoreHealth, IsHopelessWithoutAGoodWriteForLong) {
   EXPECT_EQ(health.hopeless_at(), At(2500));
 }
 
-TEST(StoreHealth, TriesAtOnceWhenThereIsRoomAgain) {
+TEST(StoreHealth, TriesAtOnceWhenRoomIsFreed) {
   StoreHealth full(kOptions);
   static_cast<void>(full.OnWrite(WriteOutcome::kFull, At(0)));
   full.OnRoom();

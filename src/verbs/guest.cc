@@ -64,7 +64,8 @@ std::vector<host::GuestMemory::Region> Guest::Memory::Regions() {
   return regions;
 }
 
-// A region that the program has ended meanwhile is refused, and is not in the next list.
+// The request for a region that the program has deregistered meanwhile is refused, and the next
+// list does not have the region.
 void Guest::Memory::Quiesce(host::RegionNumber region, host::RegionPart part, bool force) {
   const Key key(region.value());
   if (!force) {
@@ -72,7 +73,7 @@ void Guest::Memory::Quiesce(host::RegionNumber region, host::RegionPart part, bo
     if (!part.is_whole()) bytes = Range{part.offset, part.length};
     // The broker has a deadline of its own, after which it forces.
     const auto state = control_.QuiesceRegion(key, bytes, Duration::Max());
-    // The broker is to forget it: there is nothing in the part that could be swapped out.
+    // Resets the region at the broker: the part has no pages that could be swapped out.
     const bool is_refused = !state && state.error().code != ErrorCode::kInUse;
     if (is_refused) refused_.push_back({Event::Kind::kReset, region});
     if (!state || *state != QuiesceState::kQuiet) return;
@@ -84,7 +85,8 @@ void Guest::Memory::Resume(host::RegionNumber region) {
   static_cast<void>(control_.SwapInRegion(Key(region.value())));
 }
 
-// The next broker believes that they are in use, and would not hear that they wait for it.
+// Resumes regions that are being quiesced: the next broker takes them for regions in use, and would
+// never give them back.
 void Guest::Memory::Withdraw() {
   for (const adapter::GuestRegion& region : control_.Regions(false)) {
     const bool is_on_its_way =

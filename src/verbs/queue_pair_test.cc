@@ -124,7 +124,7 @@ TEST_F(QueuePairPairTest, ConnectsAgainAfterAnError) {
   EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
 }
 
-TEST_F(QueuePairPairTest, ReportsAPeerThatIsGone) {
+TEST_F(QueuePairPairTest, ReportsAPeerThatEnded) {
   qa_ = a_.MakeQp();
   qb_ = b_.MakeQp();
   ConnectPair(a_, qa_, b_, qb_, {.timeout = 8, .retry_count = 2});

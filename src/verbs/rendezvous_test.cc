@@ -47,7 +47,7 @@ TEST(RendezvousTest, TheGidsAreThoseOfTheConnection) {
   }
 }
 
-TEST(RendezvousTest, APeerThatIsGoneOrSilentIsAnError) {
+TEST(RendezvousTest, AnEndedOrSilentPeerIsAnError) {
   Ends ends = MeetOn("127.0.0.1");
   ends.server.LimitWaits(std::chrono::milliseconds(10));
   EXPECT_EQ(ends.server.Receive<char>().error().os_error, EAGAIN);

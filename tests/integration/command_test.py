@@ -32,6 +32,7 @@ ROWS = [
     Row("ping --self -n 5 -s 4K", DONE, "5 messages of 4096 bytes"),
     Row("ping --self -n 5", DONE, "p99"),
     Row("bench --self -n 8 -o write -m rate", DONE, "p50"),
+    Row("bench --self -n 8 -o write,read -m rate", DONE, "read"),
     Row("devices", DONE, "verbena0: port 1, active"),
     Row("run -- true", DONE, ""),
     Row("run --cache --cache-bytes 64M -- true", DONE, ""),
@@ -44,8 +45,19 @@ ROWS = [
     Row("fly", MISUSE,
         "'fly' is not a command; the commands are run, devices, cache, ping, bench, broker, sim"),
     Row("--fly", MISUSE, "--fly"),
-    Row("ping --fly", MISUSE, "--fly"),
-    Row("ping a b", MISUSE, "b"),
+    Row("ping --fly", MISUSE, "verbena ping: unknown option '--fly'"),
+    Row("ping --slef", MISUSE, "unknown option '--slef'"),
+    Row("devices --jsn", MISUSE, "unknown option '--jsn'; is it --json?"),
+    Row("ping a b", MISUSE, "unexpected argument 'b'"),
+    Row("run --verbose true", MISUSE, "verbena run: unknown option '--verbose'"),
+    Row("run --strict=3 -- true", MISUSE, "verbena run: --strict takes no value"),
+    Row("broker quiesce", MISUSE, "verbena broker quiesce: guest is required"),
+    Row("broker --budget 64M --limit web:min=128M", MISUSE,
+        "the minimum of guest web is more than --budget 64M"),
+    Row("cache --socket /x", MISUSE, "--socket requires --shared"),
+    Row("cache --pid -1", MISUSE, "--pid: -1 is out of range"),
+    Row("bench --self -o write,fly", MISUSE, "'fly' is not one of write, read, send, atomic"),
+    Row("bench --self -n 8 -t 1", MISUSE, "--seconds excludes --count"),
     Row("run", MISUSE, "program is required"),
     Row("run --cache --cache-bytes much -- true", MISUSE, "'much' is not a size"),
     Row("run --cache --memory-budget 64M -- true", MISUSE, "--cache"),
@@ -64,7 +76,7 @@ ROWS = [
     Row("run --memory-budget 64M --swap mistyped -- true", MISUSE,
         "mistyped does not exist: name a directory"),
     Row("run --memory-budget-strict -- true", MISUSE, "--memory-budget"),
-    Row("run --log loud -- true", MISUSE, "loud not in {error,warning,info,debug}"),
+    Row("run --log loud -- true", MISUSE, "'loud' is not one of error, warning, info, debug"),
     Row("run --trace /no/such/folder/x -- true", MISUSE, "/no/such/folder"),
 
     Row("run -- no-such-program", NOT_FOUND, "cannot start no-such-program"),
@@ -80,6 +92,14 @@ ROWS = [
         {"VERBENA_LOG": "x"}),
     Row("run -- true", DONE, "VERBENA_DEVICE_FILES must be on or off, not 'x'",
         {"VERBENA_DEVICE_FILES": "x"}),
+]
+
+# With verbena-sim, which is built with the tests.
+SIMULATOR_ROWS = [
+    Row("sim --seeds 1..2", DONE, "2 seeds"),
+    Row("sim --seed x", MISUSE, "'--seed x' is no option, or has no valid value"),
+    Row("sim --minutes 0", MISUSE, "'--minutes 0'"),
+    Row("sim --seed 1 --pcap /no/such/folder/x", FAILED, "cannot write /no/such/folder/x"),
 ]
 
 
@@ -123,6 +143,9 @@ def check_without_network(verbena: Path) -> None:
         return
     check(done.returncode == DONE, f"devices without a network: {done.stderr}")
     check("no network interface is up" in done.stdout, f"devices prints {done.stdout}")
+    done = run(["unshare", "--user", "--net", verbena, "ping", "--self"])
+    check(done.returncode == FAILED, f"ping without a network: exit code {done.returncode}")
+    check("no network interface leads there" in done.stderr, f"ping prints {done.stderr}")
 
 
 def main() -> int:
@@ -132,12 +155,14 @@ def main() -> int:
     verbena = Path(sys.argv[1]).resolve() / "verbena"
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for row in ROWS:
+        has_simulator = (verbena.parent / "verbena-sim").exists()
+        rows = ROWS + (SIMULATOR_ROWS if has_simulator else [])
+        for row in rows:
             check_row(verbena, row)
         check(not os.listdir("."), f"a refused command line has left {os.listdir('.')}")
         check_output(verbena)
         check_without_network(verbena)
-    print(f"{len(ROWS)} command lines")
+    print(f"{len(rows)} command lines")
     return 0
 
 

@@ -202,7 +202,7 @@ const Row kRows[] = {
 
 class RequesterErrorTest : public ErrorTest, public testing::WithParamInterface<Row> {};
 
-TEST_P(RequesterErrorTest, EndsAsTheTableSays) {
+TEST_P(RequesterErrorTest, HasTheOutcomeOfTheTable) {
   const Row& row = GetParam();
   row.provoke(*this);
   net_.RunFor(Microseconds(1));

@@ -469,7 +469,7 @@ class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<
   }
 };
 
-TEST_P(ResponderErrorTest, EndsAsTheTableSays) {
+TEST_P(ResponderErrorTest, HasTheOutcomeOfTheTable) {
   const Row& row = GetParam();
   row.provoke(*this);
   ASSERT_TRUE(net_.RunUntilIdle());

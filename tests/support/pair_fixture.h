@@ -10,7 +10,7 @@
 #include "tests/support/rc_net.h"
 #include "tests/support/rc_requests.h"
 #include "wire/roce/aeth.h"
-#include "wire/roce/rnr_timer.h"
+#include "wire/roce/timer_codes.h"
 
 namespace verbena::scenario {
 using wire::Operation;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string_view>
 
@@ -44,13 +45,17 @@ inline bool ParseSeedOption(std::string_view name, std::string_view value, SeedR
 }
 
 // Calls flag(name) for each argument; if that returns false, calls option(name, value) with the
-// next argument as the value. False if an argument is neither.
+// next argument as the value. False, after an error message, if an argument is neither.
 template <class Flag, class Option>
 bool ParseArguments(int argc, char** argv, Flag flag, Option option) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
     if (flag(name)) continue;
-    if (++i == argc || !option(name, std::string_view(argv[i]))) return false;
+    const bool has_value = ++i < argc;
+    if (has_value && option(name, std::string_view(argv[i]))) continue;
+    std::fprintf(stderr, "%s: '%s%s%s' is no option, or has no valid value\n", argv[0], argv[i - 1],
+                 has_value ? " " : "", has_value ? argv[i] : "");
+    return false;
   }
   return true;
 }

@@ -248,7 +248,7 @@ TEST_F(GsiTest, ARequestForAListenerInAnotherProcessIsForwardedWhenItListens) {
   EXPECT_EQ(other.counters().requests_received, 1u);
 }
 
-TEST_F(GsiTest, ARequestWhoseListenerDoesNotComeIsRefused) {
+TEST_F(GsiTest, ARequestWithoutAListenerIsRefusedAfterAWait) {
   CmEnd& end = Bound();
   Arrives(Req(end, 0x55, 1));
   gsi_.OnMailbox(now_);

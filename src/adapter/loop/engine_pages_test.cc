@@ -81,7 +81,7 @@ TEST_F(EnginePagesTest, AWriteWaitsForItsPageAndOthersDoNot) {
   EXPECT_EQ(StatusOf(other_cq_), CompletionStatus::kSuccess);
 }
 
-TEST_F(EnginePagesTest, AConnectionGoesOnWhileThePageOfAnotherDoesNotCome) {
+TEST_F(EnginePagesTest, AConnectionContinuesWhileThePageOfAnotherIsStuck) {
   Write(*c_, 1);
   pages().BringOldest();
   RunPass();

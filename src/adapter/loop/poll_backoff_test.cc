@@ -106,7 +106,7 @@ TEST_F(PollBackoffTest, YieldsAtOnceToAPeerOnTheSameCore) {
   EXPECT_EQ(SpinUntilItYields(), Duration());
 }
 
-TEST_F(PollBackoffTest, ProbesSpinningAndKeepsItIfACompletionComes) {
+TEST_F(PollBackoffTest, KeepsSpinningIfACompletionArrives) {
   for (int i = 0; i < 6; ++i) WaitForPeerOnThisCore();
   uint32_t waits = 0;
   while (PollInVain() != Step::kSpin) {

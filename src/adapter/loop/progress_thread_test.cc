@@ -33,13 +33,13 @@ TEST_F(ProgressThreadThreads, SleepsWhileNothingHappens) {
   EXPECT_EQ(progress_thread.wake_ups(), before);
 }
 
-TEST_F(ProgressThreadThreads, ServesWhatArrives) {
+TEST_F(ProgressThreadThreads, ServesArrivingPackets) {
   ProgressThread progress_thread(engine_, waits_, wake_, options_);
   SendSomething();
   EXPECT_TRUE(Becomes([&] { return Malformed() == 1; }));
 }
 
-TEST_F(ProgressThreadThreads, BacksOffWhileAThreadPollsAndComesBack) {
+TEST_F(ProgressThreadThreads, BacksOffWhileAThreadPollsAndResumes) {
   ProgressThread progress_thread(engine_, waits_, wake_, options_);
   {
     const std::jthread poller([&](const std::stop_token& stop) {

@@ -180,7 +180,7 @@ TEST_F(TransmitterTest, LeavesByTheSocketOfItsQueuePairsEndpoint) {
   EXPECT_EQ(datagrams[0].from.port, ours().port());
 }
 
-TEST_F(TransmitterTest, HasRoomForKnowsHowManyPacketsFit) {
+TEST_F(TransmitterTest, HasRoomForComputesHowManyPacketsFit) {
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   EXPECT_TRUE(transmitter_.HasRoomFor(64, from_));
   EXPECT_FALSE(transmitter_.HasRoomFor(1'000'000, from_));

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "adapter/objects/completion_channel.h"
-#include "transport/xrc/xrc_domain.h"
+#include "transport/xrc/xrc_receivers.h"
 
 namespace verbena::adapter {
 
@@ -15,7 +15,7 @@ class QueuePair;
 //
 // Owned by the adapter. Thread rule: under the engine's lock.
 struct XrcDomain {
-  transport::XrcDomain receivers;
+  transport::XrcReceivers receivers;
   std::vector<QueuePair*> connections;  // of type kXrcReceive
   // The completion queue of the connections' own send and receive queues. Nothing completes there:
   // a connection sends nothing, and each SRQ has a completion queue of its own.

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "base/uninitialized.h"
-#include "ibverbs/datapath/immediate.h"
+#include "ibverbs/datapath/numbers.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/objects/cq.h"
 #include "ibverbs/objects/qp.h"

@@ -7,8 +7,7 @@
 #include <string_view>
 
 #include "ibverbs/datapath/bind.h"
-#include "ibverbs/datapath/immediate.h"
-#include "ibverbs/datapath/low24.h"
+#include "ibverbs/datapath/numbers.h"
 #include "ibverbs/datapath/post.h"
 #include "ibverbs/datapath/send_flags.h"
 #include "ibverbs/datapath/send_ops.h"

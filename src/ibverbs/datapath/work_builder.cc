@@ -5,8 +5,7 @@
 #include <variant>
 
 #include "ibverbs/datapath/bind.h"
-#include "ibverbs/datapath/immediate.h"
-#include "ibverbs/datapath/low24.h"
+#include "ibverbs/datapath/numbers.h"
 #include "ibverbs/failure.h"
 #include "verbena/queue_pair.h"
 

@@ -19,6 +19,24 @@ namespace {
 
 using testing::VerbsPairTest;
 
+// A queue pair in the error state, whose flushed receive has raised an event of `cq`.
+ibv_qp* FlushedQp(testing::VerbsEnd& end, ibv_cq* cq) {
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = attributes.recv_cq = cq;
+  attributes.cap = {.max_send_wr = 1,
+                    .max_recv_wr = 1,
+                    .max_send_sge = 1,
+                    .max_recv_sge = 1,
+                    .max_inline_data = 0};
+  attributes.qp_type = IBV_QPT_RC;
+  ibv_qp* const qp = ibv_create_qp(end.pd, &attributes);
+  EXPECT_EQ(end.ToInit(qp), 0);
+  EXPECT_EQ(ibv_req_notify_cq(cq, 0), 0);
+  EXPECT_EQ(end.Receive(qp, 0, 8), 0);
+  EXPECT_EQ(end.ToState(qp, IBV_QPS_ERR), 0);
+  return qp;
+}
+
 class ChannelTest : public VerbsPairTest {
  protected:
   void SetUp() override { Connect(); }
@@ -87,19 +105,7 @@ TEST_F(ChannelTest, CannotBeDestroyedWhileAQueueUsesIt) {
 
 TEST_F(ChannelTest, EventsOfADestroyedQueueAreSkipped) {
   ibv_cq* const other = ibv_create_cq(b.context, 8, nullptr, b.channel, 0);
-  ibv_qp_init_attr attributes{};
-  attributes.send_cq = attributes.recv_cq = other;
-  attributes.cap = {.max_send_wr = 1,
-                    .max_recv_wr = 1,
-                    .max_send_sge = 1,
-                    .max_recv_sge = 1,
-                    .max_inline_data = 0};
-  attributes.qp_type = IBV_QPT_RC;
-  ibv_qp* const qp = ibv_create_qp(b.pd, &attributes);
-  ASSERT_EQ(b.ToInit(qp), 0);
-  ASSERT_EQ(ibv_req_notify_cq(other, 0), 0);
-  ASSERT_EQ(b.Receive(qp, 0, 8), 0);
-  ASSERT_EQ(b.ToState(qp, IBV_QPS_ERR), 0);  // flushes the receive, which raises an event
+  ibv_qp* const qp = FlushedQp(b, other);
   ASSERT_TRUE(IsReadable(5'000));
   ASSERT_EQ(ibv_destroy_qp(qp), 0);
   ASSERT_EQ(ibv_destroy_cq(other), 0);
@@ -127,19 +133,7 @@ TEST_F(ChannelTest, FailsInAChildOfAFork) {
 TEST(ChannelThreadsTest, AQueueEndsWhenItsEventsAreAcknowledged) {
   testing::VerbsEnd end;
   ibv_cq* const cq = ibv_create_cq(end.context, 8, nullptr, end.channel, 0);
-  ibv_qp_init_attr attributes{};
-  attributes.send_cq = attributes.recv_cq = cq;
-  attributes.cap = {.max_send_wr = 1,
-                    .max_recv_wr = 1,
-                    .max_send_sge = 1,
-                    .max_recv_sge = 1,
-                    .max_inline_data = 0};
-  attributes.qp_type = IBV_QPT_RC;
-  ibv_qp* const qp = ibv_create_qp(end.pd, &attributes);
-  ASSERT_EQ(end.ToInit(qp), 0);
-  ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
-  ASSERT_EQ(end.Receive(qp, 0, 8), 0);
-  ASSERT_EQ(end.ToState(qp, IBV_QPS_ERR), 0);
+  ibv_qp* const qp = FlushedQp(end, cq);
   ibv_cq* of = nullptr;
   void* cq_context = nullptr;
   ASSERT_EQ(ibv_get_cq_event(end.channel, &of, &cq_context), 0);

@@ -19,7 +19,7 @@ TEST(ForkTest, ForkInitSucceeds) {
 class ForkedTest : public testing::VerbsPairTest {};
 
 // A page that the parent writes after the fork is copied, and the adapter must read the copy.
-TEST_F(ForkedTest, TheParentSendsWhatItWroteAfterTheFork) {
+TEST_F(ForkedTest, TheParentSendsBytesWrittenAfterTheFork) {
   Connect();
   a.Fill(0, "before");
   const pid_t child = fork();

@@ -88,7 +88,7 @@ TEST_F(MrCacheTest, RightsAreThoseOfTheLastRegistration) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(MrCacheTest, WhatWasReregisteredIsNotKept) {
+TEST_F(MrCacheTest, AReregisteredRegionIsNotKept) {
   ibv_mr* const mr = Register(64, 100);
   EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, b.bytes.data() + 512, 64, 0),
             0);

@@ -12,6 +12,7 @@
 #include "ibverbs/datapath/work_builder.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/objects/event_acks.h"
+#include "ibverbs/shared.h"
 
 namespace verbena::ibverbs {
 
@@ -244,16 +245,7 @@ ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes) try {
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) try {
-  ibv_qp_init_attr_ex extended{};
-  extended.qp_context = attributes->qp_context;
-  extended.send_cq = attributes->send_cq;
-  extended.recv_cq = attributes->recv_cq;
-  extended.srq = attributes->srq;
-  extended.cap = attributes->cap;
-  extended.qp_type = attributes->qp_type;
-  extended.sq_sig_all = attributes->sq_sig_all;
-  extended.comp_mask = IBV_QP_INIT_ATTR_PD;
-  extended.pd = pd;
+  ibv_qp_init_attr_ex extended = Extended(*attributes, pd);
   const auto qp = Make(pd->context, extended);
   if (!qp) return Null("ibv_create_qp", qp.error());
   attributes->cap = extended.cap;

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/result.h"
-#include "ibverbs/datapath/low24.h"
+#include "ibverbs/datapath/numbers.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/objects/access_flags.h"
 #include "ibverbs/objects/address_vector.h"

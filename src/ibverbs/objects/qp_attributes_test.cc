@@ -35,7 +35,7 @@ TEST_F(QpAttributesTest, TheStateFieldIsUpToDate) {
   EXPECT_EQ(qp->state, IBV_QPS_RESET);
 }
 
-TEST_F(QpAttributesTest, AQueryReturnsWhatWasSet) {
+TEST_F(QpAttributesTest, AQueryReturnsTheValuesThatWereSet) {
   ibv_qp* const qp = a.MakeQp({.depth = 33, .sges = 3, .inline_bytes = 100, .sq_sig_all = 1});
   ASSERT_EQ(a.ToInit(qp), 0);
   ibv_qp_attr set{};

@@ -110,7 +110,7 @@ TEST_F(DeviceTreeTest, FindsByTheNameOfAFileOnly) {
   EXPECT_EQ(tree_.Find(""), nullptr);
 }
 
-TEST_F(DeviceTreeTest, LooksLikeInfinibandOnRequest) {
+TEST_F(DeviceTreeTest, CanReportInfiniband) {
   tree_ = Describe(Facts(LinkLayer::kInfiniband));
   EXPECT_EQ(OfPort("link_layer"), "InfiniBand\n");
   EXPECT_EQ(OfPort("lid"), "0x1\n");

@@ -30,7 +30,7 @@ TEST(QueryPortTest, IsActiveEthernet) {
   EXPECT_EQ(port.flags, IBV_QPF_GRH_REQUIRED);
 }
 
-TEST(QueryPortTest, LooksLikeInfinibandOnRequest) {
+TEST(QueryPortTest, CanReportInfiniband) {
   setenv("VERBENA_LINK_LAYER", "ib", 1);
   ibv_context* const context = ibv_open_device(&TheDevice());
   unsetenv("VERBENA_LINK_LAYER");

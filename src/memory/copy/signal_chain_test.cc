@@ -247,7 +247,7 @@ TEST(SignalChainDeathTest, StepAsideRestoresThePredecessor) {
   });
 }
 
-TEST(SignalChainDeathTest, StepAsideKeepsALaterHandlerThatChainsToOurs) {
+TEST(SignalChainDeathTest, StepAsideKeepsALaterHandlerThatChains) {
   EXPECT_HOLDS_ISOLATED({
     Set(RepairingA);
     chain.PutInFront();

@@ -152,7 +152,7 @@ TEST_F(SignalGuardDeathTest, ALaterHandlerThatChainsNeedsNoReinstallation) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, ALaterHandlerThatChainsCanRunAfterOurs) {
+TEST_F(SignalGuardDeathTest, ALaterHandlerThatChainsCanRunAfterTheGuard) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     Set(SIGSEGV, Exit);
     SignalGuard::Install();
@@ -165,7 +165,7 @@ TEST_F(SignalGuardDeathTest, ALaterHandlerThatChainsCanRunAfterOurs) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, ALaterHandlerThatDoesNotChainIsMovedAfterOurs) {
+TEST_F(SignalGuardDeathTest, ALaterHandlerThatDoesNotChainIsMovedAfterTheGuard) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     SignalGuard::Install();
     Set(SIGSEGV, Exit);
@@ -243,7 +243,7 @@ TEST_F(SignalGuardDeathTest, PreservesErrno) {
   });
 }
 
-TEST_F(SignalGuardDeathTest, ThreadThatBlocksAllSignalsCanUnblockOurs) {
+TEST_F(SignalGuardDeathTest, AThreadThatBlocksAllSignalsCanUnblockTheGuards) {
   EXPECT_ISOLATED(HOLDS, {
     SignalGuard::Install();
     sigset_t all;
@@ -284,7 +284,7 @@ void Collect(int, siginfo_t*, void*) {
   heap->Protect(0, PROT_READ | PROT_WRITE);
 }
 
-TEST_F(SignalGuardThreads, HandlersBeforeAndAfterOursServeTheirThreads) {
+TEST_F(SignalGuardThreads, HandlersBeforeAndAfterTheGuardServeTheirThreads) {
   EXPECT_ISOLATED(HOLDS, {
     const PagesForTest pages(1);
     heap = &pages;

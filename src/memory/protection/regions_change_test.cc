@@ -320,7 +320,7 @@ TEST_F(WorkRequestTest, ARefusedInvalidationKeepsTheRegion) {
   EXPECT_TRUE(Succeeds(Invalidate(key_)));
 }
 
-TEST_F(WorkRequestTest, APeerInvalidatesOnlyWhatItMayAccess) {
+TEST_F(WorkRequestTest, APeerInvalidatesOnlyKeysThatItMayUse) {
   const PageListBacking list{pages_, 0, kSmall};
   ASSERT_TRUE(Succeeds(Fill(key_, Spec(kBase, kPage, kLocal), list)));
   EXPECT_TRUE(FailsWith(Invalidate(key_, Origin::kRemote), Refusal::kNoRight));

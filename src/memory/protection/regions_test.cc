@@ -182,7 +182,7 @@ TEST_F(RegionsTest, RegisterRefusesABadBacking) {
   ExpectRefused(virtual_linear, AddressSpaceBacking{}, MemoryError::kNotPrivileged);
 }
 
-TEST_F(RegionsTest, RegisterRefusesToShareWhatCannotBeShared) {
+TEST_F(RegionsTest, RegisterRefusesToShareTablesThatCannotBeShared) {
   const RegionKeys one = LinearRegion(kBase, kPage);
   ExpectRefused(Spec(0, kPage - 1), SharedBacking{one.local}, MemoryError::kOutOfRange);
   const Key window = *core_.windows.Allocate(pd_, WindowType::k1);

@@ -197,7 +197,7 @@ TEST_F(TwoStageTest, TheFastPathAgreesWithTheFullAnswer) {
 }
 
 // Row E8: the guest that a key yields is found again only while it is there.
-TEST_F(TwoStageTest, TheKeyOfAGuestThatIsGoneIsRefused) {
+TEST_F(TwoStageTest, TheKeyOfADestroyedGuestIsRefused) {
   MapGuest(0x2000, 1, 0x70000);
   const Key key = Contiguous(0x2000, kPage);
   ASSERT_TRUE(IsReady(Translate(key, 0, 8, AccessKind::kLocalRead)));
@@ -238,7 +238,7 @@ TEST_F(TwoStageTest, ASecondStageFaultCoversAllPagesOfASpan) {
   EXPECT_EQ(AsFault(translation)->page_count, 3u);
 }
 
-TEST_F(TwoStageTest, ASecondStageFaultBringsAllPagesThatAreSideBySide) {
+TEST_F(TwoStageTest, ASecondStageFaultRequestsAllContiguousPages) {
   const Key key = Contiguous(0x2000, 8 * kPage);
   MapGuest(0x4000, 1, 0x70000);
   const Translation translation = Translate(key, 10, 6 * kPage, AccessKind::kLocalRead);

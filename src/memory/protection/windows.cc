@@ -28,12 +28,14 @@ Result<ProtectionEntry*, Refusal> Windows::FindForBind(Key window, const WindowB
   ProtectionEntry* entry = table_.Find(window.index());
   if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
   if (entry->type != EntryType::kWindow) return Fail(Refusal::kWrongType);
+  // IBA C10-72: the queue pair and the window are of one protection domain.
   if (entry->pd != who.pd) return Fail(Refusal::kWrongDomain);
   const bool is_stale = entry->remote_variant != window.variant();
   if (is_stale && !binding.by_index) return Fail(Refusal::kStaleVariant);
   if (entry->window_type != WindowType::k1) {
-    // IBA C10-75: a type 2 window is not unbound by a bind of length 0, but by an invalidate.
+    // IBA o10-37.2.40: a type 2 window is not unbound by a bind of length 0, but by an invalidate.
     if (binding.length == 0) return Fail(Refusal::kOutOfRange);
+    // IBA o10-37.2.30: a type 2 window is free when it is bound.
     if (entry->state == EntryState::kValid && !entry->held) return Fail(Refusal::kStillInUse);
     if (!binding.variant) return Fail(Refusal::kSameVariant);
     // The current key has ended, and the program may reuse it, except while a held key may still
@@ -52,9 +54,11 @@ Result<Translator::Grant, Refusal> Windows::CheckRegion(const WindowBinding& bin
   const auto grant =
       translator_.Authorize(binding.region, binding.start, binding.length, AccessKind::kBind, who);
   if (!grant.has_value()) return Fail(grant.error());
-  // A window has remote rights only.
+  // Authorize has checked IBA C10-75: the range lies in the region. A window has remote rights
+  // only.
   if (binding.rights.Without(Access::kRemote) != Access::kNone)
     return Fail(Refusal::kRightsTooWide);
+  // IBA C10-74: a window that a peer may write needs a region with the local right to write.
   const Access needed = NeededToGrant(binding.rights);
   if (!grant->target->rights.Has(needed)) return Fail(Refusal::kRightsTooWide);
   if (!OwnerMay(*grant->target, grant->offset, binding.length, needed)) {
@@ -127,7 +131,7 @@ Result<void, Refusal> Windows::Invalidate(Key window, const Accessor& who) {
   if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
   if (entry->state != EntryState::kValid) return Fail(Refusal::kNotValid);
   if (entry->type != EntryType::kWindow) return Fail(Refusal::kWrongType);
-  // IBA C10-76: type 1 windows are not invalidated by work requests.
+  // IBA o10-37.2.26: type 1 windows are not invalidated by work requests.
   if (entry->window_type == WindowType::k1) return Fail(Refusal::kNotInvalidable);
   if (entry->window_type == WindowType::k2B && entry->pd != who.pd) {
     return Fail(Refusal::kWrongDomain);

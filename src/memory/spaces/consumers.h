@@ -14,7 +14,7 @@
 
 namespace verbena::memory {
 
-// What a consumer brings along when it is opened.
+// The properties of a consumer, set when it is opened.
 struct ConsumerSpec {
   // Which page table serves the regions that are translated by the consumer's own tables.
   struct PrivateTable {
@@ -28,10 +28,11 @@ struct ConsumerSpec {
   // Privileged consumers (kernels, drivers) may name memory by virtual and physical address.
   bool privileged = false;
   // Without segments the consumer's address space is flat: effective addresses are virtual ones and
-  // all of them are its own. So it is for an ordinary process, which can touch its memory anyway.
+  // all of them are its own. This is for an ordinary process, which can access its memory without
+  // the adapter.
   bool has_segments = false;
-  // With segments: addresses outside of them are flat all the same. So it is for a process with
-  // managed memory, which has a segment for each piece of it (odp/managed_pages.h).
+  // With segments: addresses outside of them are flat, too. This is for a process with managed
+  // memory, which has a segment for each arena (odp/managed_pages.h).
   bool is_flat_outside = false;
   Table table = {};
 };

@@ -31,7 +31,7 @@ TEST_F(ConsumersTest, WithoutSegmentsAllMemoryIsTheConsumers) {
   EXPECT_FALSE(consumer->pages.has_value());
 }
 
-TEST_F(ConsumersTest, WithSegmentsOnlyWhatTheyGrantIs) {
+TEST_F(ConsumersTest, WithSegmentsOnlyTheyGrantAccess) {
   const ConsumerId id = *consumers_.Open({.has_segments = true});
   const Consumer* consumer = consumers_.Find(id);
   EXPECT_FALSE(consumer->MayAccess(EffectiveAddress(0), 1, Access::kNone));
@@ -113,7 +113,7 @@ TEST_F(ConsumersTest, AConsumerWithDomainsIsNotClosed) {
   EXPECT_TRUE(Succeeds(consumers_.Close(id)));
 }
 
-TEST_F(ConsumersTest, VerbsRefuseConsumersThatAreGoneOrHaveNoSuchTable) {
+TEST_F(ConsumersTest, VerbsRefuseClosedConsumersAndThoseWithoutTheTable) {
   const ConsumerId flat = *consumers_.Open({});
   const Segment segment{EffectiveAddress(0), 1, VirtualAddress(0), kLocal};
   EXPECT_TRUE(FailsWith(consumers_.SegmentTableUpdate(flat, SegmentChange::kAdd, segment),

@@ -80,8 +80,8 @@ class CurrentIo {
     return CurrentIoWord::End(word_, operations);
   }
 
-  // After kQuiesced, with the request queued. kRegistered: the hypervisor will bring the memory
-  // back and wake the consumer. kResumed: it is back, begin again.
+  // After kQuiesced, with the request queued. kRegistered: the hypervisor will resume the region
+  // and wake the consumer. kResumed: the region was resumed; begin again.
   [[nodiscard]] InterestResult RegisterInterest();
 
   // For a consumer that polls.

@@ -81,7 +81,7 @@ TEST_F(CurrentIoTest, LastEndReportsWithInterestRegistered) {
 }
 
 // The hypervisor changes its mind before the region is idle.
-TEST_F(CurrentIoTest, ResumeKeepsWhatIsOutstanding) {
+TEST_F(CurrentIoTest, ResumeKeepsTheOutstandingCount) {
   EXPECT_EQ(io_.Begin(), BeginResult::kStarted);
   EXPECT_EQ(io_.Quiesce(), QuiesceResult::kBusy);
   EXPECT_EQ(io_.Resume(), ResumeResult::kNoWaiter);

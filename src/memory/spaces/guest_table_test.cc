@@ -60,7 +60,7 @@ TEST_F(GuestTableTest, APageThatIsWritableStaysSo) {
   EXPECT_FALSE(pages.Find(2).writable());
 }
 
-TEST_F(GuestTableTest, MapInPlaceRefusesWhatIsNotTheGuestsAndChangesNothing) {
+TEST_F(GuestTableTest, MapInPlaceRefusesPagesOfOtherGuestsAndChangesNothing) {
   const GuestKey guest = *guests_.Create({.memory_bytes = 2 * kPage, .base = MachineAddress(0)});
   for (const bool writable : {false, true}) {
     EXPECT_TRUE(FailsWith(guests_.MapInPlace(guest, PhysicalAddress(kPage), 2, writable),
@@ -111,7 +111,7 @@ TEST_F(GuestTableTest, BothLimitsHoldAndNothingLeaks) {
   EXPECT_EQ(none.size(), 0u);
 }
 
-TEST_F(GuestTableTest, MapRefusesWhatIsNotTheGuests) {
+TEST_F(GuestTableTest, MapRefusesPagesOfOtherGuests) {
   const GuestKey guest = *guests_.Create({.memory_bytes = 2 * kPage});
   EXPECT_TRUE(FailsWith(Map(guest, 1, 1, 0), MemoryError::kMisaligned));
   EXPECT_TRUE(FailsWith(Map(guest, 0, 1, 1), MemoryError::kMisaligned));

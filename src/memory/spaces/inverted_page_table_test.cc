@@ -24,7 +24,7 @@ class InvertedPageTableTest : public testing::Test {
   InvertedPageTable table_{PhysicalAddress(kBase), kFrames};
 };
 
-TEST_F(InvertedPageTableTest, FindsWhatWasMapped) {
+TEST_F(InvertedPageTableTest, FindsMappedPages) {
   ASSERT_TRUE(Succeeds(table_.Map(kAlice, 1000, Frame(3), true)));
   ASSERT_TRUE(Succeeds(table_.Map(kBob, 1000, Frame(4), false)));
   EXPECT_EQ(table_.Find(kAlice, 1000), PageEntry(Frame(3), true));

@@ -113,7 +113,7 @@ TYPED_TEST(PageTableTest, AddressesInsideAPageAreRefused) {
       FailsWith(this->kind_.table.Unmap(store, VirtualAddress(1)), MemoryError::kMisaligned));
 }
 
-TEST(PrivatePageTableTest, RefusesWhatIsNotThere) {
+TEST(PrivatePageTableTest, RefusesAbsentPages) {
   PrivateKind kind;
   EXPECT_TRUE(FailsWith(kind.table.Unmap(kind.store, Page(0)), MemoryError::kNotMapped));
   EXPECT_TRUE(FailsWith(kind.table.Unmap(kind.store, Page(kPages)), MemoryError::kNotMapped));

@@ -14,7 +14,7 @@ MemoryResult<PdId> ProtectionDomains::Allocate(ConsumerId owner) {
 }
 
 MemoryResult<void> ProtectionDomains::Deallocate(PdId pd) {
-  const ProtectionDomain* domain = domains_.Find(pd);
+  const DomainRecord* domain = domains_.Find(pd);
   if (domain == nullptr) return Fail(MemoryError::kNoSuchDomain);
   if (domain->users > 0) return Fail(MemoryError::kInUse);
   Consumer* consumer = consumers_.Find(domain->owner);
@@ -25,18 +25,18 @@ MemoryResult<void> ProtectionDomains::Deallocate(PdId pd) {
 }
 
 const Consumer* ProtectionDomains::OwnerOf(PdId pd) const {
-  const ProtectionDomain* domain = domains_.Find(pd);
+  const DomainRecord* domain = domains_.Find(pd);
   return domain == nullptr ? nullptr : consumers_.Find(domain->owner);
 }
 
 void ProtectionDomains::AddUser(PdId pd) {
-  ProtectionDomain* domain = domains_.Find(pd);
+  DomainRecord* domain = domains_.Find(pd);
   CHECK(domain != nullptr);
   ++domain->users;
 }
 
 void ProtectionDomains::DropUser(PdId pd) {
-  ProtectionDomain* domain = domains_.Find(pd);
+  DomainRecord* domain = domains_.Find(pd);
   CHECK(domain != nullptr && domain->users > 0);
   --domain->users;
 }

@@ -11,7 +11,7 @@ namespace verbena::memory {
 
 // Which objects may work together: a queue pair reaches a region or window only when both are of
 // one protection domain. A domain belongs to one consumer.
-struct ProtectionDomain {
+struct DomainRecord {
   ConsumerId owner;
   uint32_t users = 0;  // regions, windows, tasks; the verbs layer counts queue pairs likewise
 };
@@ -26,7 +26,7 @@ class ProtectionDomains {
   // Fails with kInUse while objects belong to the domain.
   MemoryResult<void> Deallocate(PdId pd);
 
-  const ProtectionDomain* Find(PdId pd) const { return domains_.Find(pd); }
+  const DomainRecord* Find(PdId pd) const { return domains_.Find(pd); }
   // Null when there is no such domain.
   const Consumer* OwnerOf(PdId pd) const;
 
@@ -38,7 +38,7 @@ class ProtectionDomains {
 
  private:
   Consumers& consumers_;
-  SlotTable<ProtectionDomain, PdId, 16> domains_;
+  SlotTable<DomainRecord, PdId, 16> domains_;
 };
 
 }  // namespace verbena::memory

@@ -51,7 +51,7 @@ TEST_F(SegmentTableTest, BytesOutsideEndAtTheNextSegment) {
   EXPECT_EQ(table_.LengthOutside(EffectiveAddress(150), kMax), kMax);
 }
 
-TEST_F(SegmentTableTest, ASegmentOfAGuestSaysWhose) {
+TEST_F(SegmentTableTest, ASegmentNamesItsGuest) {
   Segment segment = At(100, 50, 7000);
   segment.guest = GuestKey(9);
   ASSERT_TRUE(Succeeds(Add(segment)));
@@ -60,7 +60,7 @@ TEST_F(SegmentTableTest, ASegmentOfAGuestSaysWhose) {
   EXPECT_EQ(table_.Find(EffectiveAddress(125))->guest, GuestKey(9));
 }
 
-TEST_F(SegmentTableTest, AddRefusesWhatOverlapsAndChangesNothing) {
+TEST_F(SegmentTableTest, AddRefusesOverlapsAndChangesNothing) {
   ASSERT_TRUE(Succeeds(Add(At(100, 50, 7000))));
   EXPECT_TRUE(FailsWith(Add(At(149, 10, 0)), MemoryError::kOverlap));
   EXPECT_TRUE(FailsWith(Add(At(90, 11, 0)), MemoryError::kOverlap));
@@ -69,7 +69,7 @@ TEST_F(SegmentTableTest, AddRefusesWhatOverlapsAndChangesNothing) {
   EXPECT_EQ(table_.size(), 2u);
 }
 
-TEST_F(SegmentTableTest, DeleteCutsWhatSticksOut) {
+TEST_F(SegmentTableTest, DeleteCutsAHoleIntoASegment) {
   ASSERT_TRUE(Succeeds(Add(At(100, 50, 7000))));
   ASSERT_TRUE(Succeeds(table_.Update(SegmentChange::kDelete, At(110, 10, 0))));
   EXPECT_EQ(VirtualOf(109), 7009u);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/result.h"
+#include "ibverbs/shared.h"
 #include "rdmacm/failure.h"
 #include "rdmacm/objects/completion_queues.h"
 #include "rdmacm/objects/group.h"
@@ -95,16 +96,7 @@ int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attributes) try {
 
 int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* attributes) try {
   if (id == nullptr || attributes == nullptr) return MinusOne(EINVAL);
-  ibv_qp_init_attr_ex extended{};
-  extended.qp_context = attributes->qp_context;
-  extended.send_cq = attributes->send_cq;
-  extended.recv_cq = attributes->recv_cq;
-  extended.srq = attributes->srq;
-  extended.cap = attributes->cap;
-  extended.qp_type = attributes->qp_type;
-  extended.sq_sig_all = attributes->sq_sig_all;
-  extended.comp_mask = IBV_QP_INIT_ATTR_PD;
-  extended.pd = pd;
+  ibv_qp_init_attr_ex extended = verbena::ibverbs::Extended(*attributes, pd);
   const auto ok = CreateQp(Cast(id), extended);
   if (!ok) return Failed("rdma_create_qp", ok.error());
   attributes->send_cq = extended.send_cq;

@@ -24,7 +24,7 @@ class StreamOptionsTest : public ::testing::Test {
   StreamOptions options;
 };
 
-TEST_F(StreamOptionsTest, GetReturnsWhatWasSet) {
+TEST_F(StreamOptionsTest, GetReturnsTheValueThatWasSet) {
   struct Row {
     int level, name, value;
   };

@@ -9,8 +9,7 @@
 #include "transport/common/qp_state.h"
 #include "verbena/gid.h"
 #include "verbena/strong_id.h"
-#include "wire/roce/ack_timeout.h"
-#include "wire/roce/rnr_timer.h"
+#include "wire/roce/timer_codes.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {

@@ -34,7 +34,7 @@ std::string WhatItMay(QpState state) {
   return may;
 }
 
-TEST(QpStateTest, EachStateAllowsWhatTheSpecificationSays) {
+TEST(QpStateTest, EachStateAllowsTheOperationsOfTheSpecification) {
   for (const auto& row : kStates) EXPECT_EQ(WhatItMay(row.state), row.may) << row.name;
 }
 

@@ -14,7 +14,7 @@ namespace verbena::transport {
 struct TaggedMessage {
   enum class Kind : uint8_t {
     kPlain,       // the queue does no tag matching, or the message is no send
-    kUntagged,    // the program must look at it
+    kUntagged,    // delivered to the program as it is
     kUnexpected,  // likewise: no receive matches its tag
     kEager,
     kRendezvous,

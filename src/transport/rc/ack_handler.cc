@@ -11,7 +11,7 @@
 #include "transport/rc/response_marks.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_ack_eth.h"
-#include "wire/roce/rnr_timer.h"
+#include "wire/roce/timer_codes.h"
 
 namespace verbena::transport {
 namespace {

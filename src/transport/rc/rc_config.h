@@ -8,7 +8,7 @@
 #include "transport/common/qp_state.h"
 #include "verbena/qp_state.h"
 #include "wire/roce/opcode.h"
-#include "wire/roce/rnr_timer.h"
+#include "wire/roce/timer_codes.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {

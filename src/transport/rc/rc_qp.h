@@ -14,7 +14,7 @@
 #include "transport/rc/rc_config.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/responder.h"
-#include "transport/xrc/xrc_domain.h"
+#include "transport/xrc/xrc_receivers.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {
@@ -40,7 +40,7 @@ class RcQp {
         responder_(config, receives, receive_cq, rendezvous_ ? &*rendezvous_ : nullptr) {}
   // kXrcReceive: `send_queue` has no elements.
   RcQp(const RcConfig& config, queue::SendQueue& send_queue, queue::CompletionQueue& send_cq,
-       const XrcDomain& receivers)
+       const XrcReceivers& receivers)
       : requester_(config, send_queue, send_cq), responder_(config, receivers) {}
   RcQp(const RcQp&) = delete;
   RcQp& operator=(const RcQp&) = delete;

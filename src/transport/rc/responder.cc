@@ -46,8 +46,8 @@ Responder::Responder(const RcConfig& config, ReceiveSource source,
   Start(Psn(0));
 }
 
-Responder::Responder(const RcConfig& config, const XrcDomain& domain)
-    : config_(config), domain_(&domain), receive_(config.local_qp) {
+Responder::Responder(const RcConfig& config, const XrcReceivers& receivers)
+    : config_(config), xrc_receivers_(&receivers), receive_(config.local_qp) {
   Start(Psn(0));
 }
 

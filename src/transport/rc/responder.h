@@ -18,7 +18,7 @@
 #include "transport/rc/rc_config.h"
 #include "transport/rc/replay_cache.h"
 #include "transport/rc/segment_probe.h"
-#include "transport/xrc/xrc_domain.h"
+#include "transport/xrc/xrc_receivers.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/syndrome.h"
 #include "wire/roce/types.h"
@@ -54,7 +54,7 @@ class Responder {
   Responder(const RcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq,
             TagRendezvous* rendezvous = nullptr);
   // Of an extended connection: each message names its receiver in the domain.
-  Responder(const RcConfig& config, const XrcDomain& domain);
+  Responder(const RcConfig& config, const XrcReceivers& receivers);
 
   // Takes effect at the next Start; remote rights and the RNR timer at once.
   void Configure(const RcConfig& config) { config_ = config; }
@@ -204,7 +204,7 @@ class Responder {
   wire::Bth BthOf(const wire::OpcodeInfo& info, Psn psn) const;
 
   RcConfig config_;
-  const XrcDomain* const domain_ = nullptr;  // of an extended connection
+  const XrcReceivers* const xrc_receivers_ = nullptr;  // of an extended connection
   memory::Accessor who_;  // accessor of the message in progress; on an extended connection each
                           // message may differ
   ReceiveSlot receive_;   // of the message in progress

@@ -29,7 +29,7 @@ bool NeedsReceive(const wire::OpcodeInfo& info) {
 
 Responder::Outcome Responder::CheckResources(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
-  if (domain_ != nullptr && info.starts_message()) {
+  if (xrc_receivers_ != nullptr && info.starts_message()) {
     if (const auto no = SelectReceiver(packet)) return no;
   }
   if (NeedsReply(info) && !replies_.HasRoom()) return ResponderError::kTooManyOutstanding;
@@ -45,7 +45,8 @@ Responder::Outcome Responder::CheckResources(const wire::Packet& packet, Step& s
 
 // IBA A14: a message names its receive queue, and so the protection domain.
 Responder::Outcome Responder::SelectReceiver(const wire::Packet& packet) {
-  const XrcDomain::Receiver* const receiver = domain_->Find(packet.Get<wire::Xrceth>()->srq);
+  const XrcReceivers::Receiver* const receiver =
+      xrc_receivers_->Find(packet.Get<wire::Xrceth>()->srq);
   if (receiver == nullptr) return ResponderError::kNoSuchReceiver;
   who_.pd = receiver->pd;
   if (receive_.source().Is(*receiver->queue)) return std::nullopt;

@@ -255,7 +255,7 @@ TEST_F(ResponderTest, AHeldPacketIsReplacedByAnotherOfItsPsn) {
   EXPECT_TRUE(Answers().empty());
 }
 
-TEST_F(ResponderTest, AFullOutboxKeepsWhatIsDue) {
+TEST_F(ResponderTest, AFullOutboxDefersResponses) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   Step step = MakeStep();

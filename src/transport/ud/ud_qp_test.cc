@@ -337,7 +337,7 @@ TEST_F(UdQpTest, PagesOfASendAreRequestedUrgently) {
   EXPECT_EQ(Received(48)[40], BytesAt(0, 1)[0]);
 }
 
-TEST_F(UdQpTest, ADatagramWhosePayloadPageWaitsIsWritten) {
+TEST_F(UdQpTest, ADatagramThatWaitedForItsPayloadPageIsWritten) {
   const uint64_t start = 3 * memory::kPage - kGrhSize;
   const std::vector sges = {SgeOf(start, kGrhSize + 8)};
   ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());

@@ -11,7 +11,7 @@
 #include "memory/copy/signal_guard.h"
 #include "tests/support/out_packets.h"
 #include "transport/rc/rc_qp.h"
-#include "transport/xrc/xrc_domain.h"
+#include "transport/xrc/xrc_receivers.h"
 
 namespace verbena::transport {
 namespace {
@@ -61,8 +61,8 @@ class XrcTest : public testing::Test {
  protected:
   XrcTest() {
     memory::SignalGuard::Install();
-    domain_.Add({SrqNumber(5), &first_.srq, &first_.cq, first_.pd});
-    domain_.Add({SrqNumber(6), &second_.srq, &second_.cq, second_.pd});
+    receivers_.Add({SrqNumber(5), &first_.srq, &first_.cq, first_.pd});
+    receivers_.Add({SrqNumber(6), &second_.srq, &second_.cq, second_.pd});
     RcConfig config;
     config.path_mtu = 256;
     config.ack_timeout = Milliseconds(4);
@@ -78,7 +78,7 @@ class XrcTest : public testing::Test {
     config.local_qp = QpNumber(2);
     config.remote_qp = QpNumber(1);
     config.who = {memory::PdId(), QpNumber(2)};
-    receive_qp_ = std::make_unique<RcQp>(config, no_queue_, no_cq_, domain_);
+    receive_qp_ = std::make_unique<RcQp>(config, no_queue_, no_cq_, receivers_);
     for (RcQp* const qp : {send_qp_.get(), receive_qp_.get()}) {
       qp->BecomeReadyToReceive(Psn(100));
       qp->BecomeReadyToSend(Psn(100));
@@ -133,7 +133,7 @@ class XrcTest : public testing::Test {
   Outbox outbox_{64};
   Process me_{here_};
   Process first_{there_}, second_{there_};
-  XrcDomain domain_;
+  XrcReceivers receivers_;
   queue::SendQueue send_queue_{{.capacity = 16, .sges_max = 1}};
   queue::SendQueue no_queue_{{}};
   queue::CompletionQueue no_cq_{1};
@@ -208,7 +208,7 @@ TEST_F(XrcTest, AReceiverThatLeavesFailsItsMessage) {
   Outbox outbox(8);
   Step step{now_, there_, outbox};
   receive_qp_->DropReceiver(first_.srq, step);
-  domain_.Remove(SrqNumber(5));
+  receivers_.Remove(SrqNumber(5));
   EXPECT_EQ(receive_qp_->responder_failure()->reason, NakReason(ResponderError::kNoSuchReceiver));
   EXPECT_TRUE(first_.srq.IsConsistent());
   EXPECT_TRUE(first_.Poll().empty());

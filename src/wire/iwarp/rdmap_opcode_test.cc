@@ -39,7 +39,7 @@ TEST(RdmapOpcodeTest, UntaggedMessagesHaveTheirQueues) {
   EXPECT_EQ(InfoOf(RdmapOpcode::kAtomicResponse).queue, DdpQueue::kAtomicResponse);
 }
 
-TEST(RdmapOpcodeTest, SendsSayWhatTheyAskFor) {
+TEST(RdmapOpcodeTest, SendOpcodesHaveTheirFlags) {
   EXPECT_FALSE(InfoOf(RdmapOpcode::kSend).is_solicited);
   EXPECT_FALSE(InfoOf(RdmapOpcode::kSend).has_invalidate);
   EXPECT_TRUE(InfoOf(RdmapOpcode::kSendInvalidate).has_invalidate);

@@ -51,7 +51,7 @@ TEST(RdmapTerminateTest, HasTheHeadersOfAReadRequest) {
                 "00000000 0000000000000000 00000007 31323334 0000000000000000");
 }
 
-TEST(RdmapTerminateTest, IsAtMostAsLongAsItSays) {
+TEST(RdmapTerminateTest, IsNoLongerThanItsMaximum) {
   const RdmapTerminate longest{
       .code = {}, .segment_length = 1, .header = kUntagged, .read_request = kRead};
   EXPECT_EQ(longest.size(), RdmapTerminate::kSizeMax);

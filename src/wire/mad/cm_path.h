@@ -6,7 +6,7 @@
 
 #include "verbena/ip_address.h"
 #include "wire/mad/cm_types.h"
-#include "wire/roce/ack_timeout.h"
+#include "wire/roce/timer_codes.h"
 
 namespace verbena::wire {
 

@@ -66,7 +66,7 @@ TEST(IcrcTest, AgreesWithSoftRoce) {
             LoadIcrc(std::span(packet).last(kIcrcSize)));
 }
 
-TEST(IcrcTest, CoversIpv4AsTheSpecificationSays) {
+TEST(IcrcTest, CoversTheFieldsOfIpv4ThatAnnexA17Lists) {
   Random random(1);
   for (std::size_t size = 16; size < 200; size += 4) {
     const Bytes datagram = AnyIpv4(random, size, 0x1234);
@@ -79,7 +79,7 @@ TEST(IcrcTest, CoversIpv4AsTheSpecificationSays) {
   }
 }
 
-TEST(IcrcTest, CoversIpv6AsTheSpecificationSays) {
+TEST(IcrcTest, CoversTheFieldsOfIpv6ThatAnnexA17Lists) {
   Random random(2);
   for (std::size_t size = 12; size < 200; size += 4) {
     Bytes datagram = RandomBytes(random, kIpv6Size + size);

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "verbena/strong_id.h"
-#include "wire/roce/rnr_timer.h"
+#include "wire/roce/timer_codes.h"
 
 namespace verbena::wire {
 

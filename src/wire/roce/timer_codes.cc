@@ -1,4 +1,4 @@
-#include "wire/roce/rnr_timer.h"
+#include "wire/roce/timer_codes.h"
 
 #include <array>
 
@@ -15,6 +15,19 @@ constexpr std::array<int32_t, kRnrTimerCodes> kTensOfMicroseconds = {
 };
 
 }  // namespace
+
+Duration DurationOf(AckTimeout timeout) {
+  CHECK(timeout.value() < kAckTimeoutCodes);
+  if (timeout.value() == 0) return Duration::Max();
+  return Nanoseconds(int64_t{4096} << timeout.value());
+}
+
+AckTimeout AckTimeoutAtLeast(Duration wait) {
+  for (uint8_t code = 1; code < kAckTimeoutCodes; ++code) {
+    if (DurationOf(AckTimeout(code)) >= wait) return AckTimeout(code);
+  }
+  return AckTimeout(0);
+}
 
 Duration DurationOf(RnrTimer timer) {
   CHECK(timer.value() < kRnrTimerCodes);

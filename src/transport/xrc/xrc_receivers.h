@@ -16,7 +16,7 @@ namespace verbena::transport {
 // domain: a connection serves all processes of its node, and each message is for one of them.
 //
 // Owned by the adapter; outlives its connections; used by one thread at a time.
-class XrcDomain {
+class XrcReceivers {
  public:
   struct Receiver {
     SrqNumber number = {};
@@ -39,7 +39,7 @@ class XrcDomain {
   }
 
   [[nodiscard]] const Receiver* Find(SrqNumber number) const {
-    const auto place = const_cast<XrcDomain*>(this)->Place(number);
+    const auto place = const_cast<XrcReceivers*>(this)->Place(number);
     return place != receivers_.end() && place->number == number ? &*place : nullptr;
   }
   [[nodiscard]] bool empty() const { return receivers_.empty(); }

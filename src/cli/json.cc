@@ -1,8 +1,17 @@
-#include "cli/json_fields.h"
+#include "cli/json.h"
 
 #include <nlohmann/json.hpp>
 
 namespace verbena::cli {
+
+std::string ToLine(const nlohmann::json& json) { return json.dump(); }
+
+std::string ToLines(const nlohmann::json& json) { return json.dump(2); }
+
+nlohmann::json FromText(const std::string& text) {
+  constexpr bool kThrows = false;
+  return nlohmann::json::parse(text, nullptr, kThrows);
+}
 
 std::optional<uint64_t> NumberAt(const nlohmann::json& json, const char* name, uint64_t max) {
   if (!json.contains(name) || !json[name].is_number_unsigned()) return std::nullopt;
