@@ -98,6 +98,9 @@ void Executor::Serve(const Request& request) {
       return Discard(request);
     case Request::Kind::kSwapOut:
       return SwapOut(request);
+    case Request::Kind::kSwapIn:
+      resident_set_.SwapIn(Ticket(request.ticket), now_());
+      return CarryOut();
     case Request::Kind::kSetBudget:
       resident_set_.SetBudget(static_cast<uint32_t>(std::min<uint64_t>(
                                   request.length >> memory_.granule().value(), UINT32_MAX)),
