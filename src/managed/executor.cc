@@ -238,7 +238,7 @@ void Executor::Discard(Run run) {
 // Submits the orders of one step together and takes the outcomes, until all remaining orders are in
 // flight: only the end of a transfer wakes the pager for them.
 void Executor::ServeStore() {
-  std::array<SwapOutcome, 32> outcomes;
+  std::array<SwapOutcome, 256> outcomes;
   size_t count = 0;
   do {
     count = store_.Reap(outcomes);
@@ -316,6 +316,7 @@ void Executor::CarryOut(const paging::Action& action) {
       return Order(action.run, true);
     case Verb::kRead:
       Mark(action.run, Residency::kInMemory);
+      memory_.Populate(action.run);
       return Order(action.run, false);
     case Verb::kDrop:
       return Drop(action.run);

@@ -114,11 +114,16 @@ std::span<std::byte> MemoryFile::Contents(paging::Run run) const {
   return {adapter_ + uint64_t{run.first} * granule_.bytes(), run.count * granule_.bytes()};
 }
 
+// Pages one by one, each by a fault, take several times as long. If the system cannot do it (it can
+// since Linux 5.14), they come so all the same.
+void MemoryFile::Populate(paging::Run run) const {
+  const std::span<std::byte> contents = Contents(run);
+  if (contents.size() > kPageBytes) madvise(contents.data(), contents.size(), MADV_POPULATE_WRITE);
+}
+
 void MemoryFile::MakeZero(paging::Run run) const {
   const std::span<std::byte> contents = Contents(run);
-  // Pages one by one, each by a fault, take several times as long. If the system cannot do it (it
-  // can since Linux 5.14), they come so all the same.
-  if (contents.size() > kPageBytes) madvise(contents.data(), contents.size(), MADV_POPULATE_WRITE);
+  Populate(run);
   // They need not be new.
   std::memset(contents.data(), 0, contents.size());
 }

@@ -110,12 +110,12 @@ void ResidentSet::DropLeft(SwapOutRecord& swap_out) {
   }
 }
 
-// Unmaps as many as the store may write at a time, before the first of them is written, so that
+// Unmaps as many as the store is to write at a time, before the first of them is written, so that
 // neighbours become one action; and not one for each write that ends.
 void ResidentSet::StartLeaving(SwapOutRecord& swap_out) {
-  if (writes_under_way_ > options_.writes_max / 2) return;
+  if (writes_under_way_ > options_.swap_out_max / 2) return;
   FrameList leaving;
-  const uint32_t most = options_.writes_max - std::min(options_.writes_max, writes_under_way_);
+  const uint32_t most = options_.swap_out_max - writes_under_way_;
   for (; swap_out.started < swap_out.run.end() && leaving.size() < most; ++swap_out.started) {
     Frame* const frame = granules_.Find(static_cast<uint32_t>(swap_out.started));
     if (frame == nullptr || !MayLeave(*frame) || frame->list == &unmapped_) continue;
