@@ -9,6 +9,7 @@ from guests import Figure
 
 TEXT = """\
 current-I/O word, one operation begun and ended                 12.50 ns
+two compare-and-swaps of a word, and no more                    10.00 ns
 translation of an access, one stage                             10.00 ns
 translation of an access, two stages                            12.00 ns
 swap-out of a region, until its memory is given back           300.00 us/MiB
@@ -24,7 +25,7 @@ something else
 class FiguresTest(unittest.TestCase):
     def test_a_line_is_a_name_a_value_and_a_unit(self):
         figures = guests.parse(TEXT)
-        self.assertEqual(len(figures), 9)
+        self.assertEqual(len(figures), 10)
         self.assertEqual(figures[guests.WORD], Figure(12.5, "ns"))
         self.assertEqual(figures[guests.FAR], Figure(500.0, "us"))
 
@@ -36,6 +37,7 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(ratios["a peer's read, out / in memory"].value, 50)
         self.assertTrue(ratios["current-I/O word, ns for one operation"].met)
         self.assertIsNone(ratios["swap-out / plain write"].met)
+        self.assertEqual(ratios["current-I/O word / its compare-and-swaps"].value, 1.25)
 
     def test_a_missed_aim_is_missed(self):
         figures = guests.parse(TEXT)
@@ -46,8 +48,10 @@ class FiguresTest(unittest.TestCase):
         self.assertFalse(ratios["current-I/O word, ns for one operation"])
         self.assertFalse(ratios["three guests while the fourth is swapped / idle"])
         figures[guests.BESIDE] = Figure(95, "MiB/s")
+        figures[guests.NICE] = Figure(90, "MiB/s")
         ratios = {ratio.name: ratio.met for ratio in guests.ratios(figures)}
         self.assertTrue(ratios["three guests while the fourth is swapped / idle"])
+        self.assertFalse(ratios["the same, the fourth under nice -n 19"])
 
 
 if __name__ == "__main__":

@@ -7,11 +7,17 @@
 
 namespace verbena::sim {
 
-// Where the next lane of that kind ends: a run has one managed memory, or one for each guest.
-// nullptr: at another endnode.
+// Where the next lane of that kind ends: a run has one managed memory, or one for each guest. One
+// whose last lane has broken comes first, because at the end all of it is read. nullptr: at another
+// endnode.
 LaneHost* Lanes::SomeManagedHost() {
+  if (kind_ != LaneKind::kManaged) return nullptr;
+  const auto without_lane = std::ranges::find_if(hosts_, [&](const auto& host) {
+    return std::ranges::none_of(lanes_, [&](const auto& lane) { return lane->host == host.get(); });
+  });
+  if (without_lane != hosts_.end()) return without_lane->get();
   const size_t count = std::max(swarm_.guests, 1u);
-  if (kind_ != LaneKind::kManaged || hosts_.size() < count) return nullptr;
+  if (hosts_.size() < count) return nullptr;
   return hosts_[count == 1 ? 0 : random_.Below(count)].get();
 }
 

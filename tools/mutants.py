@@ -17,6 +17,7 @@ from pathlib import Path
 import adapter_mutants
 import cache_mutants
 import cm_mutants
+import guest_mutants
 import iwarp_mutants
 import managed_mutants
 import memory_mutants
@@ -38,7 +39,7 @@ ROW = re.compile(r"^\| (.+) \| `(.+)` \| (.+) \| (.+) \|$", re.MULTILINE)
 
 MUTANTS = (memory_mutants.MUTANTS + transport_mutants.MUTANTS + cm_mutants.MUTANTS +
            iwarp_mutants.MUTANTS + adapter_mutants.MUTANTS + managed_mutants.MUTANTS +
-           cache_mutants.MUTANTS)
+           guest_mutants.MUTANTS + cache_mutants.MUTANTS)
 
 
 def copy_tree() -> None:

@@ -135,7 +135,10 @@ void PagingRun::Disturb() {
     const paging::Run run = SomeRun();
     Note("swap out " + std::to_string(run.first) + "+" + std::to_string(run.count - 1));
     ++swap_outs_begun_;
-    resident_set_.SwapOut(Ticket(++last_ticket_), run, now_);
+    resident_set_.SwapIn(swap_out_, now_);
+    CarryOut();
+    swap_out_ = Ticket(++last_ticket_);
+    resident_set_.SwapOut(swap_out_, run, now_);
     CarryOut();
   }
   if (random_.Chance(plan_.outages, 1000)) {

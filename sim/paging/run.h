@@ -69,6 +69,7 @@ class PagingRun {
   uint64_t turns_ = 0;
   uint64_t lost_ = 0;
   uint64_t swap_outs_begun_ = 0;
+  paging::Ticket swap_out_;  // the last one: its run comes back with the next
   uint64_t digest_ = 0;
   bool is_calm_ = false;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -20,10 +21,19 @@ namespace {
 // How often memory that is to be given up is looked at.
 constexpr Duration kObeyPeriod = Milliseconds(2);
 
+// A broker that has died leaves its socket behind; the other one has too many callers.
+bool MayComeBack(const Error& error) {
+  return error.os_error == ECONNREFUSED || error.os_error == EAGAIN;
+}
+
 }  // namespace
 
 Agent::Agent(const AgentOptions& options, GuestMemory& memory, EventFile stop)
-    : options_(options), memory_(memory), stop_(std::move(stop)), retry_pause_(options.retry_min) {}
+    : options_(options),
+      memory_(memory),
+      stop_(std::move(stop)),
+      attach_until_(Now() + options.attach_patience),
+      retry_pause_(options.retry_min) {}
 
 ErrorOr<std::unique_ptr<Agent>> Agent::Start(const AgentOptions& options, GuestMemory& memory) {
   if (!IsGuestName(options.name)) {
@@ -34,9 +44,13 @@ ErrorOr<std::unique_ptr<Agent>> Agent::Start(const AgentOptions& options, GuestM
   auto stop = EventFile::Open(false);
   if (!stop) return Fail(stop.error());
   auto channel = BrokerChannel::Connect(options.socket);
-  if (!channel) return Fail(channel.error());
+  if (!channel && !MayComeBack(channel.error())) return Fail(channel.error());
   std::unique_ptr<Agent> agent(new Agent(options, memory, std::move(*stop)));
-  agent->channel_ = std::move(*channel);
+  if (channel) {
+    agent->channel_ = std::move(*channel);
+  } else {
+    agent->EndTry(channel.error());
+  }
   agent->thread_ = StartQuietThread("verbena-agent", [agent = agent.get()] { agent->Run(); });
   std::unique_lock lock(agent->mutex_);
   const auto patience = std::chrono::nanoseconds(options.grant_patience.nanoseconds());
@@ -74,12 +88,17 @@ void Agent::Run() {
 void Agent::Retry() {
   Wait(retry_at_ - Now());
   if (is_stopping_ || Now() < retry_at_) return;
-  if (auto channel = BrokerChannel::Connect(options_.socket)) {
-    channel_ = std::move(*channel);
-    return;
-  }
+  auto channel = BrokerChannel::Connect(options_.socket);
+  if (!channel) return EndTry(channel.error());
+  channel_ = std::move(*channel);
+}
+
+// A guest that has never had a grant fails when this has gone on for too long.
+void Agent::EndTry(Error why) {
+  const Time now = Now();
+  retry_at_ = now + retry_pause_;
   retry_pause_ = std::min(retry_pause_ * 2, options_.retry_max);
-  retry_at_ = Now() + retry_pause_;
+  if (now >= attach_until_) SetFirst(Fail(std::move(why)));
 }
 
 void Agent::Serve() {
@@ -104,8 +123,7 @@ void Agent::Serve() {
     Wait(std::min(pause, memory_.next_time() - Now()));
   }
   if (is_stopping_) return;
-  SetFirst(Fail(Error{ErrorCode::kSystem, "the broker has ended the connection"}));
-  retry_at_ = Now() + retry_pause_;
+  EndTry({ErrorCode::kSystem, "the broker has ended the connection"});
 }
 
 void Agent::Wait(Duration patience) {

@@ -24,6 +24,9 @@ struct AgentOptions {
   GuestLimits limits;
   // How long the first grant may take: another guest may have to give something up first.
   Duration grant_patience = Seconds(20);
+  // How long a broker that has died, or ends the connection, may take to be there (again) when the
+  // guest attaches for the first time.
+  Duration attach_patience = Seconds(3);
   // How often the memory is looked at for what the broker has to know.
   Duration report_period = Milliseconds(100);
   // The first and the longest pause before the broker is called again.
@@ -40,7 +43,9 @@ struct AgentOptions {
 // Start and the destructor: any thread, outside of the locks that GuestMemory takes.
 class Agent {
  public:
-  // Returns when the guest has its first grant. Fails if there is no broker, or it refuses.
+  // Returns when the guest has its first grant. Fails if there is no broker, or it refuses. A
+  // broker that dies meanwhile is called again, and so is one that has died before: its socket is
+  // there, and no process listens.
   // `memory` outlives the agent.
   [[nodiscard]] static ErrorOr<std::unique_ptr<Agent>> Start(const AgentOptions& options,
                                                              GuestMemory& memory);
@@ -56,6 +61,7 @@ class Agent {
   // One connection, from hello to its end.
   void Serve();
   void Retry();
+  void EndTry(Error why);
   void Declare();
   void DeclareFiles();
   void DeclareRegions();
@@ -85,6 +91,7 @@ class Agent {
   bool knows_words_ = false;        // likewise
   std::optional<UseMessage> reported_;
   Time report_at_;
+  const Time attach_until_;
   Time retry_at_;
   Duration retry_pause_;
   // What Start waits for.

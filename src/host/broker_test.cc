@@ -1,7 +1,9 @@
 #include "host/broker.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 
 #include "base/clock.h"
 #include "host/agent.h"
+#include "host/channel.h"
 #include "host/operator_client.h"
 #include "tests/support/fake_guest_memory.h"
 
@@ -106,6 +109,48 @@ TEST_F(BrokerThreads, WithoutABrokerThereIsNoGuest) {
   const auto agent = Agent::Start(Guest("one"), memory);
   ASSERT_FALSE(agent);
   EXPECT_NE(agent.error().text.find("no broker answers at"), std::string::npos);
+}
+
+// Its socket is still there.
+TEST_F(BrokerThreads, AGuestWaitsForABrokerThatHasDied) {
+  { const auto dead = ListenAt(options_.socket); }
+  std::thread restart([this] {
+    usleep(200'000);
+    Start();
+  });
+  FakeGuestMemory memory(kMiB);
+  const auto agent = Agent::Start(Guest("one"), memory);
+  restart.join();
+  EXPECT_TRUE(agent) << agent.error().text;
+}
+
+TEST_F(BrokerThreads, AGuestWhoseBrokerDiesWhileItAttachesCallsTheNext) {
+  auto dying = ListenAt(options_.socket);
+  ASSERT_TRUE(dying);
+  std::thread restart([this, &dying] {
+    pollfd call{.fd = dying->get(), .events = POLLIN, .revents = 0};
+    poll(&call, 1, 10'000);
+    { const FileDescriptor guest(accept(dying->get(), nullptr, nullptr)); }
+    *dying = FileDescriptor();
+    usleep(100'000);
+    Start();
+  });
+  FakeGuestMemory memory(kMiB);
+  const auto agent = Agent::Start(Guest("one"), memory);
+  restart.join();
+  EXPECT_TRUE(agent) << agent.error().text;
+}
+
+TEST_F(BrokerThreads, AGuestDoesNotWaitForADeadBrokerForEver) {
+  { const auto dead = ListenAt(options_.socket); }
+  FakeGuestMemory memory(kMiB);
+  AgentOptions guest = Guest("one");
+  guest.attach_patience = Milliseconds(50);
+  const Time start = Now();
+  const auto agent = Agent::Start(guest, memory);
+  ASSERT_FALSE(agent);
+  EXPECT_NE(agent.error().text.find("no broker answers at"), std::string::npos);
+  EXPECT_GE(Now() - start, Milliseconds(50));
 }
 
 TEST_F(BrokerThreads, ARefusalSaysWhy) {

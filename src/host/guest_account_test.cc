@@ -64,6 +64,7 @@ TEST(GuestAccount, AGuestThatIsLateIsARogueUntilItComplies) {
   EXPECT_EQ(account.deadline(), At(6)) << "it still holds too much";
   account.OnResident(2 * kMiB, At(7));
   EXPECT_EQ(account.committed(), 4 * kMiB);
+  EXPECT_TRUE(account.is_rogue()) << "it has not acknowledged";
   account.OnAcknowledged(account.sequence());
   EXPECT_FALSE(account.is_rogue());
 }

@@ -77,6 +77,7 @@ TEST_F(RegionStatesTest, TheOperatorHoldsARegionAgainstInterest) {
   EXPECT_EQ(states_.OnInterest(kRegion), Request::kNone);
   EXPECT_EQ(states_.OnQuiesced(kRegion), Request::kNone);
   EXPECT_EQ(phase(), RegionPhase::kOut);
+  EXPECT_EQ(states_.OnInterest(kRegion), Request::kNone);
   EXPECT_EQ(states_.Resume(kRegion), Request::kResume);
 }
 

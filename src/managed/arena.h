@@ -53,8 +53,10 @@ class Arena {
   void Discard(uint64_t first_byte, uint64_t length);
   // Granules that lie entirely in the range are written to the store and leave memory, until they
   // are touched or requested again. Answered by one on_swapped_out, with fewer bytes only if the
-  // store cannot write.
+  // store cannot write, or SwapIn comes first. Until then nothing is read ahead there.
   void SwapOut(uint64_t first_byte, uint64_t length, uint64_t ticket);
+  // The range of that SwapOut is in use again. What has left comes when it is requested.
+  void SwapIn(uint64_t ticket) { inbox_.Put({.kind = Request::Kind::kSwapIn, .ticket = ticket}); }
   // For an arena that takes over memory: the program's view replaces that memory, atomically for
   // all threads. Returns false, and sets errno, on failure.
   [[nodiscard]] bool PutInPlace() { return memory_->PutInPlace(); }

@@ -98,6 +98,9 @@ void Executor::Serve(const Request& request) {
       return Discard(request);
     case Request::Kind::kSwapOut:
       return SwapOut(request);
+    case Request::Kind::kSwapIn:
+      resident_set_.SwapIn(Ticket(request.ticket), now_());
+      return CarryOut();
     case Request::Kind::kSetBudget:
       resident_set_.SetBudget(static_cast<uint32_t>(std::min<uint64_t>(
                                   request.length >> memory_.granule().value(), UINT32_MAX)),
@@ -235,7 +238,7 @@ void Executor::Discard(Run run) {
 // Submits the orders of one step together, and takes outcomes until all remaining orders are in
 // flight: only the end of a transfer wakes the pager for those.
 void Executor::ServeStore() {
-  std::array<SwapOutcome, 32> outcomes;
+  std::array<SwapOutcome, 256> outcomes;
   size_t count = 0;
   do {
     count = store_.Reap(outcomes);
@@ -313,6 +316,7 @@ void Executor::CarryOut(const paging::Action& action) {
       return Order(action.run, true);
     case Verb::kRead:
       Mark(action.run, Residency::kInMemory);
+      memory_.Populate(action.run);
       return Order(action.run, false);
     case Verb::kDrop:
       return Drop(action.run);

@@ -15,6 +15,7 @@ struct Request {
     kPageIn,
     kDiscard,
     kSwapOut,
+    kSwapIn,
     kSetBudget,
     kHoldProgram,
     kLetProgramGo
@@ -24,7 +25,7 @@ struct Request {
   bool for_write = false;   // kPageIn
   uint64_t first_byte = 0;  // kPageIn, kDiscard, kSwapOut
   uint64_t length = 0;      // the same; for kSetBudget the budget
-  uint64_t ticket = 0;      // kPageIn, kSwapOut
+  uint64_t ticket = 0;      // kPageIn, kSwapOut, kSwapIn
 };
 
 // Requests to the pager thread, in order of arrival, and the request to stop.

@@ -50,6 +50,8 @@ class MemoryFile {
   // These granules in the adapter's view.
   [[nodiscard]] std::span<std::byte> Contents(paging::Run run) const;
 
+  // Gets memory for them at once, if they are several. Those that have some keep it.
+  void Populate(paging::Run run) const;
   void MakeZero(paging::Run run) const;
   // Frees the memory of the granules. Both views read zeros.
   void Drop(paging::Run run) const;

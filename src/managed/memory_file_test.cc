@@ -61,6 +61,14 @@ TEST(MemoryFile, DropFreesTheMemoryAndReadsZeros) {
   EXPECT_EQ(memory->adapter_view()[3 * 4096], std::byte{9});
 }
 
+TEST(MemoryFile, PopulateAllocatesAndKeepsContents) {
+  const auto memory = Make(8 * 4096);
+  memory->cpu_view()[4096] = std::byte{9};
+  memory->Populate({0, 3});
+  EXPECT_EQ(memory->resident_bytes(), 3 * 4096u);
+  EXPECT_EQ(memory->cpu_view()[4096], std::byte{9});
+}
+
 TEST(MemoryFile, MakeZeroAllocatesAndClears) {
   const auto memory = Make(8 * 4096);
   memory->cpu_view()[4096] = std::byte{9};

@@ -19,6 +19,7 @@ struct ResidentSetOptions {
   uint32_t budget = 1024;        // granules in memory; SetBudget changes it; at least kBudgetMin
   uint32_t tickets_max = 4096;   // outstanding requests; one more is refused, so have room for all
   uint32_t writes_max = 32;      // in flight at a time: more would only wait in the store's queue
+  uint32_t swap_out_max = 256;   // the same for a SwapOut, of which no request waits for a part
   uint32_t read_ahead_max = 32;  // granules; 0: none
   uint32_t read_attempts = 3;    // of a granule; after that it is broken
 

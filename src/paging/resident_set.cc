@@ -252,6 +252,7 @@ Time ResidentSet::next_time() const {
   const bool has_unwritten = !stuck_.empty() || (has_line && eviction_.size() > 0);
   if (writes_under_way_ == 0 && has_unwritten) next = std::min(next, health_.retry_at());
   for (const SwapOutRecord& swap_out : swap_outs_) {
+    if (swap_out.has_ended || swap_out.left == swap_out.run.end()) continue;
     const Frame* const frame = granules_.Find(static_cast<uint32_t>(swap_out.left));
     if (frame == nullptr || frame->list != &min_residency_) continue;
     const Time end = frame->answered_at + options_.min_residency;

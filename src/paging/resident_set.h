@@ -73,8 +73,11 @@ class ResidentSet {
   // unless a ticket pins it.
   void Discard(Run run, Time now);
   // Swaps out the run. Ends with one kSwappedOut, which counts the granules that are out of memory
-  // then: all, unless the store fails, or another request has paged some in again.
+  // then: all, unless the store fails, or a later request has paged some in again. Requests of the
+  // adapter that waited before are served first. Nothing is read ahead into the run until SwapIn.
   void SwapOut(Ticket ticket, Run run, Time now);
+  // The run of that SwapOut may come back. One that has not ended ends with this.
+  void SwapIn(Ticket ticket, Time now);
   // Raises `granules` to kBudgetMin if it is less.
   void SetBudget(uint32_t granules, Time now);
   // The executor calls this at next_time() or later; an earlier call does no harm.
@@ -133,10 +136,17 @@ class ResidentSet {
   struct SwapOutRecord {
     Ticket ticket = {};
     Run run = {};
-    uint64_t started = 0;  // granules before this one are leaving, or were pinned
-    uint64_t left = 0;     // granules before this one have left
+    uint64_t started = 0;     // granules before this one are leaving, or were pinned
+    uint64_t left = 0;        // granules before this one have left
+    bool is_delayed = false;  // by a request in line, which may bring back what has left
+    bool has_ended = false;
   };
   void ContinueSwapOuts();
+  void Continue(SwapOutRecord& swap_out);
+  [[nodiscard]] bool IsToBeRepeated(SwapOutRecord& swap_out);
+  [[nodiscard]] bool IsInLine(Run run);
+  void End(SwapOutRecord& swap_out);
+  [[nodiscard]] bool IsSwappedOut(uint64_t granule) const;
   void DropLeft(SwapOutRecord& swap_out);
   void StartLeaving(SwapOutRecord& swap_out);
 

@@ -35,7 +35,10 @@ uint64_t ResidentSet::StartAhead(Run run) {
   uint64_t first = run.first;
   while (first < end && granules_.place(static_cast<uint32_t>(first)) == Place::kInMemory) ++first;
   uint64_t last = first;
-  while (last < end && granules_.place(static_cast<uint32_t>(last)) == Place::kSwapped) ++last;
+  while (last < end && granules_.place(static_cast<uint32_t>(last)) == Place::kSwapped &&
+         !IsSwappedOut(last)) {
+    ++last;
+  }
   const uint32_t more = shares_.ahead_max - std::min(ahead_, shares_.ahead_max);
   const uint64_t count = std::min<uint64_t>(last - first, more);
 

@@ -13,6 +13,10 @@ class ResidentSetSwapOutTest : public ResidentSetFixture {
     resident_set_.SwapOut(Ticket(ticket), run, now_);
     return Take();
   }
+  std::string SwapIn(uint64_t ticket) {
+    resident_set_.SwapIn(Ticket(ticket), now_);
+    return Take();
+  }
 };
 
 TEST_F(ResidentSetSwapOutTest, GranulesThatAreNotInMemoryCountAtOnce) {
@@ -113,6 +117,49 @@ TEST_F(ResidentSetSwapOutTest, AFailingStoreEndsTheSwapOut) {
   EXPECT_EQ(WriteDone(0), "drop 0");
   EXPECT_EQ(WriteDone(1, WriteOutcome::kFull), "report store full; swapped out #1 0");
   EXPECT_EQ(StateOf(1), ResidentSet::State::kDirty) << "nothing is lost";
+}
+
+TEST_F(ResidentSetSwapOutTest, NothingIsReadAheadThereUntilItIsBack) {
+  WriteAll(0, 8);
+  SwapOut(1, {0, 8});
+  EndWrites(WriteOutcome::kGood);
+  SwapIn(1);
+  SwapOut(2, {2, 6});
+  Read(0);
+  ReadDone(0);
+  EXPECT_EQ(Read(1), "read 1") << "and nothing ahead of it";
+  EXPECT_EQ(StateOf(2), ResidentSet::State::kSwapped);
+  ReadDone(1);
+  SwapIn(2);
+  Read(2);
+  EXPECT_EQ(StateOf(3), ResidentSet::State::kReading) << "ahead";
+}
+
+// Such a request was made before, because those for what is out wait outside.
+TEST_F(ResidentSetSwapOutTest, WhatAnAdaptersRequestInLineBringsBackLeavesAgain) {
+  WriteAll(0, 16);
+  const uint64_t waits = resident_set_.counters().waits;
+  uint32_t last = 39;
+  for (uint64_t ticket = 100; resident_set_.counters().waits == waits; ++ticket) {
+    PageIn(ticket, {++last, 1}, Need::kRead, View::kAdapter);
+  }
+  EXPECT_EQ(SwapOut(1, {last, kGranules - last}), "") << "it is not there, but will be";
+  EXPECT_GT(resident_set_.next_time(), now_) << "the line goes on by itself";
+  EndWrites(WriteOutcome::kGood);
+  EXPECT_NE(StateOf(last), ResidentSet::State::kZero) << "the request has it";
+  EXPECT_NE(OnTime(Milliseconds(1)).find("swapped out #1 " + std::to_string(last)),
+            std::string::npos);
+  EXPECT_EQ(StateOf(last), ResidentSet::State::kZero);
+}
+
+TEST_F(ResidentSetSwapOutTest, SwapInEndsWhatHasNotLeft) {
+  WriteAll(0, 2);
+  EXPECT_EQ(SwapOut(1, {0, 2}), "unmap 0+1 cpu; write 0+1");
+  EXPECT_EQ(WriteDone(0), "drop 0");
+  EXPECT_EQ(SwapIn(1), "swapped out #1 0");
+  EXPECT_EQ(WriteDone(1), "") << "it stays until memory is needed";
+  EXPECT_EQ(in_memory(), 1U);
+  EXPECT_EQ(SwapIn(1), "") << "once only";
 }
 
 TEST_F(ResidentSetSwapOutTest, TwoSwapOutsAtOnceEnd) {

@@ -18,9 +18,11 @@ class ResidentSetFixture : public testing::Test {
   static constexpr uint32_t kGranules = 64;
 
   explicit ResidentSetFixture(uint32_t granules = kGranules, uint32_t budget = kBudgetMin)
-      : resident_set_(
-            granules,
-            {.budget = budget, .tickets_max = 8, .writes_max = 4, .patience = Seconds(1)}) {}
+      : resident_set_(granules, {.budget = budget,
+                                 .tickets_max = 8,
+                                 .writes_max = 4,
+                                 .swap_out_max = 4,
+                                 .patience = Seconds(1)}) {}
 
   std::string PageIn(uint64_t ticket, paging::Run run, Need need = Need::kRead,
                      View view = View::kCpu) {

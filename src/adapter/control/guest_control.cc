@@ -283,10 +283,17 @@ std::optional<uint32_t> GuestControl::PutBack(Key region, bool bring) {
   quiesced_.erase(found);
   if (quiesced.state == QuiesceState::kOut) {
     if (quiesced.is_whole) CHECK(engine_.memory.regions.SwapIn(region).has_value());
+    BringBack(quiesced);
     engine_.paging.managed.GiveBackTo(region);
   }
   if (bring) engine_.paging.managed.Prefetch(region, *quiesced.arena, quiesced.pages);
   return MemberOf(region).word;
+}
+
+// Without memory to ask, nothing is read ahead there from now on.
+void GuestControl::BringBack(const Quiesced& quiesced) {
+  if (quiesced.state != QuiesceState::kOut) return;
+  static_cast<void>(WhenMemory([&] { quiesced.arena->arena->SwapIn(quiesced.ticket); }));
 }
 
 GuestControl::EndedQuiesce GuestControl::EndQuiesce(Key region) {
@@ -296,7 +303,9 @@ GuestControl::EndedQuiesce GuestControl::EndQuiesce(Key region) {
 
 GuestControl::EndedQuiesce GuestControl::Forget(Key region) {
   engine_.AssertHeld();
-  if (quiesced_.erase(region) == 0) return {};
+  const auto quiesced = quiesced_.extract(region);
+  if (!quiesced) return {};
+  BringBack(quiesced.mapped());
   engine_.paging.managed.GiveBackTo(region);
   return {.was_quiesced = true, .word = MemberOf(region).word};
 }

@@ -188,6 +188,7 @@ class GuestControl {
   void Update(Key region, Quiesced& quiesced, Time now);
   [[nodiscard]] ErrorOr<void> TakeMemory(Key region, Quiesced& quiesced);
   [[nodiscard]] std::optional<uint32_t> PutBack(Key region, bool bring);
+  static void BringBack(const Quiesced& quiesced);
   void Raise(const GuestEvent& event);
 
   Engine& engine_;
