@@ -105,15 +105,15 @@ int Measure(const Arguments& arguments) {
   const sockaddr_in server = MakeAddress(arguments.to);
   CHECK(connect(file.get(), reinterpret_cast<const sockaddr*>(&server), sizeof server) == 0);
   Peer peer(std::move(file), arguments.bytes);
-  std::vector<int64_t> times;
-  times.reserve(kWarmUp + arguments.round_trips);
-  for (size_t i = 0; i < kWarmUp + arguments.round_trips; ++i) {
+  const auto round_trip = [&] {
     const auto start = Clock::now();
     peer.Send();
     CHECK(peer.Receive());
-    times.push_back((Clock::now() - start).count());
-  }
-  times.erase(times.begin(), times.begin() + kWarmUp);
+    return (Clock::now() - start).count();
+  };
+  for (size_t i = 0; i < kWarmUp; ++i) round_trip();
+  std::vector<int64_t> times(arguments.round_trips);
+  std::ranges::generate(times, round_trip);
   std::ranges::sort(times);
   const auto at = [&](double part) {
     const auto index = static_cast<size_t>(part * static_cast<double>(times.size() - 1));
