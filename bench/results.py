@@ -2,7 +2,7 @@
 """Writes docs/results.md from stored results, each with its machine and commit.
 
   bench/results.py           writes the page from docs/results/*.json
-  bench/results.py --keep    first copies build/bench/*.json to docs/results
+  bench/results.py --keep    first copies build/bench/*.json, and their figures, to docs/results
   bench/results.py --check   fails if the page is outdated (part of make test)
 """
 
@@ -17,6 +17,7 @@ import fault_cost
 import guests
 import iwarp
 import record
+import registration_cache
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = pathlib.Path("docs/results")
@@ -115,6 +116,26 @@ def guest_costs(found: dict) -> list[str]:
     return table(["what", "measured", "unit", "aim", "met"], rows)
 
 
+def cache_figure(name: str, found: dict) -> list[str]:
+    """What registering for each message costs with and without a cache; the figure beside it."""
+    rows = [[int(size), found["plain_us"][size], found["cache_us"][size],
+             found["plain_us"][size] / found["cache_us"][size]]
+            for size in sorted(found["plain_us"], key=int)]
+    return [*table(["bytes of a message", "registered each time, us", "cache, us", "times as fast"],
+                   rows), "", f"![times as fast with the cache](results/{name}.svg)"]
+
+
+def registration_cache_hits(found: dict) -> list[str]:
+    rows = [[name, ns, found["ucx_ns"].get(name),
+             registration_cache.HIT_NS_MAX if registration_cache.has_aim(name) else None]
+            for name, ns in found["verbena_ns"].items()]
+    lines = table(["what", "Verbena, ns", "UCX rcache, ns", "aim"], rows)
+    if not found["plain_us"]:
+        return lines
+    return [*lines, "", "Registered for each message, `--pin`:", "",
+            *cache_figure("registration_cache", found)]
+
+
 SECTIONS = {"memory": ("Memory core, reliable connection and wire", memory),
             "peers": ("The network", peers),
             "progress": ("Shared processors", progress),
@@ -122,7 +143,11 @@ SECTIONS = {"memory": ("Memory core, reliable connection and wire", memory),
             "ucx": ("UCX: latency in us, bandwidth in MB/s", ucx),
             "cm": ("Connections and rsockets: us, 1/s, Gb/s", connections),
             "iwarp": ("iWARP and TCP", iwarp_and_tcp),
-            "guests": ("Guests", guest_costs)}
+            "guests": ("Guests", guest_costs),
+            "registration_cache": ("The registration cache", registration_cache_hits),
+            "registration_cache_rxe": ("The registration cache over Soft-RoCE",
+                                       lambda found: cache_figure("registration_cache_rxe",
+                                                                  found))}
 
 
 def where_line(where: dict) -> str:
@@ -148,7 +173,9 @@ def keep(build: pathlib.Path, folder: pathlib.Path) -> list[str]:
         source = build / "bench" / f"{name}.json"
         found = json.loads(source.read_text(encoding="utf-8")) if source.exists() else {}
         if found.get(record.WHERE, {}).get("commit", "unknown") != "unknown":
-            shutil.copy(source, folder / source.name)
+            for one in (source, source.with_suffix(".svg")):
+                if one.exists():
+                    shutil.copy(one, folder / one.name)
             names.append(name)
     return names
 

@@ -80,6 +80,25 @@ class ResultsTest(unittest.TestCase):
             self.assertEqual(json.loads((folder / "memory.json").read_text(encoding="utf-8")),
                              {"where": WHERE} | MEMORY)
 
+    def test_the_page_has_what_a_cache_gains_and_its_figure(self):
+        found = {"where": WHERE, "verbena_ns": {"Hit/10/threads:1": 12.5, "Miss": 400.0},
+                 "ucx_ns": {"Hit/10/threads:1": 60.0},
+                 "plain_us": {"16384": 8.0, "4096": 6.0}, "cache_us": {"16384": 2.0, "4096": 3.0}}
+        text = results.page({"registration_cache": found})
+        self.assertIn("| Hit/10/threads:1 | 12.5 | 60 | 50 |\n| Miss | 400 |  |  |", text)
+        self.assertIn("| 4,096 | 6 | 3 | 2 |\n| 16,384 | 8 | 2 | 4 |", text)
+        self.assertIn("(results/registration_cache.svg)", text)
+        nothing_locked = results.page({"registration_cache": found | {"plain_us": {}}})
+        self.assertNotIn("svg", nothing_locked)
+
+    def test_a_figure_is_kept_with_its_results(self):
+        with tempfile.TemporaryDirectory() as root:
+            build, folder = pathlib.Path(root, "build"), pathlib.Path(root, "docs/results")
+            record.write(build / "bench/registration_cache.json", {"where": WHERE})
+            (build / "bench/registration_cache.svg").write_text("<svg/>", encoding="utf-8")
+            self.assertEqual(results.keep(build, folder), ["registration_cache"])
+            self.assertTrue((folder / "registration_cache.svg").exists())
+
     def test_an_outdated_page_fails_the_check(self):
         with tempfile.TemporaryDirectory() as root:
             def run(*options):

@@ -22,6 +22,7 @@ END_SECONDS = 300
 RUNS = {
     "cache, userfaultfd": ["cache_torture"],
     "cache, no userfaultfd": ["cache_torture", "--no-userfaultfd"],
+    "cache, nothing kept": ["cache_torture", "--off"],
     "cache, static program": ["cache_torture_static"],
     "cache, over the adapter": ["cache_torture", "--verbena"],
     "registered memory": ["torture"],

@@ -69,8 +69,10 @@ class NaiveCache {
 
 class CacheModel {
  public:
-  explicit CacheModel(uint64_t seed) : random_(seed) {
+  // `is_off`: nothing is kept, so nothing can be found.
+  CacheModel(uint64_t seed, bool is_off) : random_(seed), is_off_(is_off) {
     CacheOptions options;
+    options.release_immediately = is_off;
     options.released_remote_key = ReleasedRemoteKey::kKept;
     state_->can_rekey = false;
     cache_ = RegistrationCache::Create(std::make_unique<FakeBackend>(state_), options).value();
@@ -143,14 +145,15 @@ class CacheModel {
     } else {
       ++misses_;
       EXPECT_EQ(state_->registered, registered + 1) << "a stale or wrong hit";
-      merges_ += naive_.Add({made.range, made.access, made.at});
+      if (!is_off_) merges_ += naive_.Add({made.range, made.access, made.at});
     }
-    EXPECT_NE(naive_.Find(request.range, request.access), nullptr);
+    EXPECT_EQ(naive_.Find(request.range, request.access) == nullptr, is_off_);
     EXPECT_TRUE(made.access.Has(request.access));
     if (random_.Below(3) == 0) held_.push_back(std::move(*acquired));
   }
 
   Random random_;
+  const bool is_off_;
   std::shared_ptr<FakeBackend::State> state_ = std::make_shared<FakeBackend::State>();
   RegistrationCache cache_;
   NaiveCache naive_;
@@ -163,7 +166,7 @@ TEST(CacheModel, AgreesWithANaiveCache) {
   uint64_t hits = 0, merges = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CacheModel model(seed);
+    CacheModel model(seed, false);
     for (int i = 0; i < 1'000; ++i) model.Step();
     model.Compare();
     hits += model.hits();
@@ -172,6 +175,17 @@ TEST(CacheModel, AgreesWithANaiveCache) {
   }
   EXPECT_GT(hits, 1'000U);
   EXPECT_GT(merges, 1'000U);
+}
+
+TEST(CacheModel, WithoutACacheEachRequestRegisters) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    CacheModel model(seed, true);
+    for (int i = 0; i < 1'000; ++i) model.Step();
+    model.Compare();
+    EXPECT_EQ(model.hits(), 0U);
+    if (testing::Test::HasFailure()) return;
+  }
 }
 
 }  // namespace

@@ -84,26 +84,6 @@ TEST_F(RegistrationCacheTest, OverlappingRequestsMergeAndNothingInUseEnds) {
   EXPECT_EQ(Acquire(0x10000, kPage, kRead).l_key(), right.l_key());
 }
 
-TEST_F(RegistrationCacheTest, RegistrationsCoexistIfTheyCannotBeMerged) {
-  Make();
-  const CachedRegion left = Acquire(0x10000, 2 * kPage);
-  state_->length_max = 2 * kPage;
-  const CachedRegion right = Acquire(0x11000, 2 * kPage);
-  EXPECT_EQ(state_->count(), 2U);
-  EXPECT_EQ(cache_.Query().merges, 0U);
-  EXPECT_EQ(cache_.Query().misses, 2U);
-}
-
-TEST_F(RegistrationCacheTest, ARefusalChangesNothing) {
-  Make();
-  state_->refused = Access::kLocalWrite;
-  EXPECT_EQ(cache_.Acquire(At(0x10000), 10, kWrite).error().code, ErrorCode::kSystem);
-  EXPECT_EQ(cache_.Query(), CacheStatistics{});
-  EXPECT_TRUE(cache_.List().empty());
-  EXPECT_EQ(cache_.Acquire(At(0x10000), 0, kWrite).error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(cache_.Acquire(At(~uint64_t{0}), 2, kWrite).error().code, ErrorCode::kInvalid);
-}
-
 TEST_F(RegistrationCacheTest, MoreRightsAreGivenInPlaceIfItIsNotInUse) {
   Make();
   const Key before = Acquire(0x10000, kPage, kRead).l_key();
@@ -120,16 +100,6 @@ TEST_F(RegistrationCacheTest, ARefusedChangeLeavesTheOldRights) {
   state_->refused = Access::kLocalWrite;
   EXPECT_FALSE(cache_.Acquire(At(0x10000), kPage, kWrite));
   EXPECT_EQ(Acquire(0x10000, kPage, kRead).l_key(), before);
-}
-
-TEST_F(RegistrationCacheTest, PeersGetExactlyTheBytesThatWereAskedFor) {
-  Make();
-  const CachedRegion region = Acquire(0x10010, 20, kPeer);
-  EXPECT_EQ(state_->Find(region.r_key()).range, (MemoryRange{0x10010, 20}));
-  const CachedRegion part = Acquire(0x10012, 4, kPeer);
-  EXPECT_NE(part.r_key(), region.r_key());
-  const CachedRegion local = Acquire(0x10012, 4, kRead);
-  EXPECT_NE(local.l_key(), region.l_key());
 }
 
 // A merged registration would open local bytes to peers, or end what a peer uses.
@@ -156,13 +126,6 @@ TEST_F(RegistrationCacheTest, AReleasedRemoteKeyIsRefused) {
   EXPECT_NE(region.r_key(), old);
   EXPECT_EQ(state_->registered, 1U) << "the registration was not used again";
   EXPECT_EQ(cache_.Query().changes, 2U);
-}
-
-TEST_F(RegistrationCacheTest, EveryHandleHasARemoteKeyOfItsOwn) {
-  Make();
-  const CachedRegion one = Acquire(0x10010, 20, kPeer);
-  const CachedRegion two = Acquire(0x10010, 20, kPeer);
-  EXPECT_NE(one.r_key(), two.r_key());
 }
 
 TEST_F(RegistrationCacheTest, WithoutRekeyAReleasedRemoteKeyIsDeregistered) {
@@ -289,18 +252,6 @@ TEST_F(RegistrationCacheTest, WhatIsOldAndNotInUseIsCollected) {
   EXPECT_EQ(state_->count(), 1U);
   cache_.Collect(true);
   EXPECT_EQ(state_->count(), 1U) << "in use";
-}
-
-TEST_F(RegistrationCacheTest, HandlesCanBeMovedAndOutliveTheCache) {
-  Make();
-  CachedRegion region = Acquire(0x10000, kPage);
-  CachedRegion moved = std::move(region);
-  EXPECT_FALSE(region);
-  EXPECT_TRUE(moved);
-  cache_ = {};
-  EXPECT_EQ(state_->count(), 1U);
-  moved.Release();
-  EXPECT_EQ(state_->count(), 0U);
 }
 
 TEST_F(RegistrationCacheTest, TheTableIsListed) {

@@ -1,9 +1,10 @@
-// The cache under threads: each suite is run for data races, too.
+// The cache under threads, with entries that are kept and without: run for data races, too.
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,9 +20,11 @@ namespace {
 constexpr uint64_t kPage = 4'096;
 constexpr uint64_t kBase = 0x10000000;
 
-class CacheThreads : public testing::Test {
+// The parameter: whether it releases immediately.
+class CacheThreads : public testing::TestWithParam<bool> {
  protected:
-  void Make(const CacheOptions& options) {
+  void Make(CacheOptions options) {
+    options.release_immediately = GetParam();
     cache_ = RegistrationCache::Create(std::make_unique<FakeBackend>(state_), options).value();
   }
   template <class Fn>
@@ -43,7 +46,12 @@ class CacheThreads : public testing::Test {
   RegistrationCache cache_;
 };
 
-TEST_F(CacheThreads, HitsAreCountedExactly) {
+std::string NameOf(const testing::TestParamInfo<bool>& info) {
+  return info.param ? "WithoutCache" : "WithCache";
+}
+INSTANTIATE_TEST_SUITE_P(Caches, CacheThreads, testing::Bool(), NameOf);
+
+TEST_P(CacheThreads, HitsAreCountedExactly) {
   Make({});
   constexpr int kTimes = 20'000;
   static_cast<void>(cache_.Acquire(PageAt(0), kPage, Access::kLocalRead));
@@ -53,14 +61,15 @@ TEST_F(CacheThreads, HitsAreCountedExactly) {
     }
   });
   const CacheStatistics seen = cache_.Query();
-  EXPECT_EQ(seen.hits_fast + seen.hits_slow, 4U * kTimes);
-  EXPECT_EQ(seen.misses, 1U);
-  EXPECT_EQ(cache_.List().at(0).handles, 0U);
+  const uint64_t hits = seen.hits_fast + seen.hits_slow;
+  EXPECT_EQ(hits + seen.misses, 4U * kTimes + 1);
+  EXPECT_EQ(seen.misses, GetParam() ? 4U * kTimes + 1 : 1U);
+  for (const CacheEntry& entry : cache_.List()) EXPECT_EQ(entry.handles, 0U);
 }
 
 // What a handle has stays registered with its bytes and rights until it is released, whatever
 // other threads do: evict, announce, change, collect.
-TEST_F(CacheThreads, WhatIsHeldIsRegistered) {
+TEST_P(CacheThreads, WhatIsHeldIsRegistered) {
   Make({.entries_max = 16, .bytes_max = 24 * kPage});
   std::atomic<uint64_t> refused = 0;
   RunThreads(4, [&](int thread) {
@@ -95,7 +104,7 @@ TEST_F(CacheThreads, WhatIsHeldIsRegistered) {
 }
 
 // After an announcement has returned, no thread gets a registration that was made before it.
-TEST_F(CacheThreads, NothingFromBeforeAnAnnouncementIsFoundAfterIt) {
+TEST_P(CacheThreads, NothingFromBeforeAnAnnouncementIsFoundAfterIt) {
   Make({.entries_max = 64});
   constexpr uint64_t kPages = 8;
   std::array<std::atomic<uint64_t>, kPages> oldest{};  // registrations before this are stale
@@ -132,7 +141,7 @@ TEST_F(CacheThreads, NothingFromBeforeAnAnnouncementIsFoundAfterIt) {
   announcer.join();
 }
 
-TEST_F(CacheThreads, AHandleIsReleasedByAnotherThread) {
+TEST_P(CacheThreads, AHandleIsReleasedByAnotherThread) {
   Make({.entries_max = 8});
   for (int i = 0; i < 200; ++i) {
     std::vector<CachedRegion> held;

@@ -4,11 +4,11 @@
 // threads map memory, use it and unmap it without any lock, so that each gets the addresses that
 // another one is about to give up.
 //
-//   cache_torture [--seconds N | --long] [--verbena] [--no-userfaultfd]
+//   cache_torture [--seconds N | --long] [--verbena] [--no-userfaultfd] [--off]
 //
 // Without --verbena the backend is one with fixed pages: it notes the stamps that it finds when it
 // registers, as an adapter notes pages, and a use compares them with those in memory. With
-// --verbena a use is an RDMA read over the adapter.
+// --verbena a use is an RDMA read over the adapter. With --off nothing is kept beyond its release.
 
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -233,6 +233,7 @@ struct Arguments {
   std::chrono::seconds duration{4};
   bool over_verbena = false;
   bool uses_userfaultfd = true;
+  bool is_off = false;
 };
 
 class Torture {
@@ -245,6 +246,7 @@ class Torture {
   uint64_t Run() {
     CacheOptions options;
     options.use_userfaultfd = arguments_.uses_userfaultfd;
+    options.release_immediately = arguments_.is_off;
     options.entries_max = kSlots / 2;  // so that some are evicted
     auto cache = RegistrationCache::Create(std::make_unique<FixedPages>(), options).value();
     std::printf("%s\n", arguments_.over_verbena ? "over the adapter" : cache.Notices().c_str());
@@ -274,7 +276,7 @@ class Torture {
   void WithUse(RegistrationCache& cache, Fn fn) {
 #ifndef CACHE_TORTURE_ALONE
     if (arguments_.over_verbena) {
-      CacheTortureReader reader;
+      CacheTortureReader reader(arguments_.is_off);
       return fn([&](const char* memory, size_t bytes) { return reader.Read(memory, bytes); });
     }
 #endif
@@ -347,6 +349,8 @@ std::optional<Arguments> Parse(int argc, char** argv) {
       arguments.over_verbena = true;
     } else if (word == "--no-userfaultfd") {
       arguments.uses_userfaultfd = false;
+    } else if (word == "--off") {
+      arguments.is_off = true;
     } else {
       return std::nullopt;
     }
@@ -360,7 +364,8 @@ std::optional<Arguments> Parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const auto arguments = verbena::Parse(argc, argv);
   if (!arguments) {
-    std::fprintf(stderr, "cache_torture [--seconds N | --long] [--verbena] [--no-userfaultfd]\n");
+    std::fprintf(stderr,
+                 "cache_torture [--seconds N | --long] [--verbena] [--no-userfaultfd] [--off]\n");
     return 2;
   }
   return verbena::Torture(*arguments).Run() == 0 ? 0 : 1;

@@ -15,7 +15,9 @@ namespace verbena {
 // A reader with a connection of its own, over which it reads the memory of the other end.
 struct CacheTortureReader {
   // A timeout of 4 s: on a machine that is busy with other work, the other end is not gone sooner.
-  CacheTortureReader() { ConnectPair(a, qa, b, qb, {.timeout = 20}); }
+  explicit CacheTortureReader(bool is_off) : options{.release_immediately = is_off} {
+    ConnectPair(a, qa, b, qb, {.timeout = 20});
+  }
 
   uint64_t Read(const void* memory, size_t length) {
     const CachedRegion region =
@@ -32,9 +34,10 @@ struct CacheTortureReader {
     return found;
   }
 
+  const CacheOptions options;
   VerbsNode a, b;
   QueuePair qa = a.MakeQp(), qb = b.MakeQp();
-  RegistrationCache cache = Good(RegistrationCache::Create(BackendOf(b.domain)));
+  RegistrationCache cache = Good(RegistrationCache::Create(BackendOf(b.domain), options));
 };
 
 }  // namespace verbena

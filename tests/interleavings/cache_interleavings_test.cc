@@ -194,6 +194,30 @@ TEST(CacheInterleavings, AReaderWithAnOldHintPutsOffNoRelease) {
   ExpectInEveryOrder<LateHitAndRemoteKey>(3, 1'000);
 }
 
+// One that releases immediately: each handle has a registration of its own, which ends with it.
+struct WithoutCache final : CacheWorld {
+  static CacheOptions Options() {
+    CacheOptions options = Small(2);
+    options.release_immediately = true;
+    return options;
+  }
+  WithoutCache() : CacheWorld(Options()) {}
+  Bodies Threads() override {
+    return {[this] {
+              Munmap();
+              Use(kBuffer);
+            },
+            [this] { ReadEvent(); },
+            [this] {
+              Use(kBuffer);
+              core_->Collect(true);
+            }};
+  }
+};
+TEST(CacheInterleavings, WithoutCacheNothingIsStaleEither) {
+  ExpectInEveryOrder<WithoutCache>(2, 1'000);
+}
+
 // Handles outlive the cache, and the last one deregisters.
 struct ShutWhileInUse final : CacheWorld {
   ShutWhileInUse() : CacheWorld(Small(2)) {
