@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "tests/support/wire_header.h"
 #include "wire/mad/cm_mad.h"
+#include "wire/mad/cm_path.h"
 
 namespace verbena::wire {
 
@@ -23,6 +24,21 @@ PrivateData<kSize> CountingData() {
   PrivateData<kSize> data;
   for (std::size_t i = 0; i < kSize; ++i) data.bytes[i] = CountingByte(i);
   return data;
+}
+
+// A path of the messages with known bytes.
+inline CmPath ExamplePath() {
+  return {.local_lid = Lid(0x1100),
+          .remote_lid = Lid(0x2200),
+          .local_gid = {{0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
+          .remote_gid = {{0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}},
+          .flow_label = 0xabcd0,
+          .packet_rate = 0x21,
+          .traffic_class = 0x60,
+          .hop_limit = 0x40,
+          .sl = 5,
+          .subnet_local = true,
+          .ack_timeout = AckTimeout(18)};
 }
 
 template <std::size_t kSize>

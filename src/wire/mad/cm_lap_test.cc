@@ -13,17 +13,7 @@ CmLap Example() {
           .remote_comm_id = CommId(0x3738393a),
           .remote_qp = QpNumber(0x3e3f40),
           .remote_response_timeout = CmTimeout(23),
-          .alternate = {.local_lid = Lid(0x1100),
-                        .remote_lid = Lid(0x2200),
-                        .local_gid = {{0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
-                        .remote_gid = {{0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}},
-                        .flow_label = 0xabcd0,
-                        .packet_rate = 0x21,
-                        .traffic_class = 0x60,
-                        .hop_limit = 0x40,
-                        .sl = 5,
-                        .subnet_local = true,
-                        .ack_timeout = AckTimeout(18)},
+          .alternate = ExamplePath(),
           .private_data = CountingData<168>()};
 }
 
