@@ -23,6 +23,8 @@ UNTESTED: dict[str, str] = {
     "src/transport/common/packet_origin.cc": "the GRH of a datagram: ud_qp_test.cc",
     "src/adapter/cm/gsi_calls.cc": "the calls of gsi.h: gsi_test.cc",
     "src/adapter/cm/iwarp_cm_calls.cc": "the calls of iwarp_cm.h: verbs/iwarp_test.cc",
+    "src/adapter/cm/iwarp_streams.cc": "a part of iwarp_cm.h: iwarp_cm_test.cc, "
+                                       "verbs/stream_kinds_test.cc",
     "src/adapter/loop/engine_iwarp.cc": "verbs/iwarp_test.cc, between two adapters",
     "src/adapter/control/adapter_cm.cc": "verbs/connection_manager_test.cc makes each call",
     "src/adapter/loop/engine_cm.cc": "verbs/connection_manager_test.cc makes each call",
@@ -52,6 +54,9 @@ UNTESTED: dict[str, str] = {
                                          "iwarp_errors_test.cc, iwarp_pages_test.cc"
        for name in ("iwarp_qp_receive", "iwarp_requester", "iwarp_requester_receive",
                     "iwarp_responder", "iwarp_responder_send")},
+    **{f"src/transport/iwarp/{name}.cc": "a part of the queue pair: stream_qp_test.cc, "
+                                         "stream_qp_errors_test.cc"
+       for name in ("byte_receiver", "byte_sender")},
     "src/wire/iwarp/header_text.cc": "text of all headers: ddp_headers_test.cc and others",
     "src/wire/roce/header_text.cc": "the test of each header checks its text",
     **{f"src/rdmacm/objects/{name}.cc": f"tested through the API: ../calls/{test}_test.cc"

@@ -40,8 +40,20 @@ struct CmPrivateData {
   [[nodiscard]] std::span<const std::byte> view() const { return {bytes.data(), size}; }
 };
 
-// How a connection carries messages.
-enum class CmService : uint8_t { kRc, kUc, kXrc, kUd };
+// How a connection carries messages. kStream is a plain TCP connection, without messages, of an
+// iWARP device.
+enum class CmService : uint8_t { kRc, kUc, kXrc, kUd, kStream };
+
+// What a TCP connection to an iWARP device carries.
+enum class StreamKind : uint8_t {
+  kUndecided,  // too few bytes have arrived
+  kRdma,       // begins with an MPA request
+  kIscsi,      // begins with an iSCSI login request
+  kPlain,      // any other stream of bytes
+};
+inline constexpr size_t kStreamKinds = 4;
+
+[[nodiscard]] const char* NameOf(StreamKind kind);  // "RDMA"
 
 // Enhanced connection establishment: options of a vendor's queue pairs, which both ends must know.
 // The connection manager only carries them.
@@ -103,6 +115,9 @@ struct CmEvent {
   CmAddress remote = {};
   // The reason of a rejection (IBA 12.6.7.2, or a status of IBA 12.11.2 for datagrams).
   uint16_t reason = 0;
+  // Of a request to an iWARP device, and the response to one: kRdma, kIscsi or kPlain. The last two
+  // have no message of their own: in `peer` only the service is set, to kStream.
+  StreamKind stream = StreamKind::kRdma;
   // What a request, a response and the answer of a datagram service say of the peer; of others only
   // private_data counts, with the size that the message has room for.
   ConnectionParameters peer = {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -39,6 +40,17 @@ class CmChannel : public Handle<verbs::CmChannelObject> {
   explicit CmChannel(std::shared_ptr<verbs::CmChannelObject> object) : Handle(std::move(object)) {}
 };
 
+// Which connections a listener of an iWARP device serves; the first bytes of each say what it
+// carries (docs/iwarp.md, "Which stream it is"). The others are refused, each as its protocol does.
+struct CmListenOptions {
+  bool rdma = true;    // Accept with a queue pair of type RC
+  bool iscsi = false;  // these two with one of type STREAM
+  bool plain = false;
+  // Together with `plain`: a connection whose bytes have not decided by then is plain. For peers
+  // that wait for this side to begin. (With `plain` alone there is nothing to decide.)
+  std::chrono::nanoseconds silence = std::chrono::seconds(1);
+};
+
 struct CmBindOptions {
   bool reuse_address = false;
   bool own_family_only = false;  // an IPv6 wildcard does not include IPv4
@@ -69,7 +81,8 @@ class CmId : public Handle<verbs::CmIdObject> {
   [[nodiscard]] CmAddress local() const;
 
   // At most `backlog` requests wait to be taken and answered; further ones are rejected.
-  [[nodiscard]] ErrorOr<void> Listen(uint32_t backlog);
+  // Devices of other transports have the default options only.
+  [[nodiscard]] ErrorOr<void> Listen(uint32_t backlog, const CmListenOptions& options = {});
 
   // A request to `to`, from the address of `from`, which is one of this machine; the port that is
   // bound is in it. Of a datagram service (CmService::kUd) only private_data counts. Answered by

@@ -124,6 +124,13 @@ struct CmUseCounters {
   uint64_t refused_stale = 0;
   uint64_t handshake_timeouts = 0;  // peers of iWARP that did not send their request in time
   uint64_t accepts_postponed = 0;   // iWARP: there was no file descriptor for a connection
+  // Connections to an iWARP device: those among requests_received without RDMA, and those of a kind
+  // that the listener does not serve.
+  uint64_t iscsi_streams = 0;
+  uint64_t plain_streams = 0;
+  uint64_t refused_rdma = 0;
+  uint64_t refused_iscsi = 0;
+  uint64_t refused_plain = 0;
   uint64_t retransmissions = 0;
   uint64_t malformed = 0;
   uint64_t mads_received = 0;

@@ -19,10 +19,11 @@ inline constexpr size_t kQpStateCount = 7;
 
 const char* NameOf(QpState state);  // "RTR"
 
-// Reliable connection, unreliable connection, unreliable datagram; extended reliable connections.
-// The two sides of these are of different types, because each has only one half of a queue pair.
-enum class QpType : uint8_t { kRc, kUc, kUd, kXrcSend, kXrcReceive };
-inline constexpr size_t kQpTypeCount = 5;
+// Reliable connection, unreliable connection, unreliable datagram; extended reliable connections,
+// whose two sides are of different types, because each has only one half of a queue pair; the plain
+// bytes of a TCP connection, on an iWARP device (docs/iwarp.md, "Plain streams").
+enum class QpType : uint8_t { kRc, kUc, kUd, kXrcSend, kXrcReceive, kStream };
+inline constexpr size_t kQpTypeCount = 6;
 
 const char* NameOf(QpType type);  // "RC"
 

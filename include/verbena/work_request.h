@@ -212,6 +212,9 @@ using SendRequest = std::variant<Send, Write, Read, CompareSwap, FetchAdd, Atomi
 struct Receive {
   WrId id = {};
   SgeList data = {};
+  // On a queue pair of type kStream: completes when its buffers are full or the peer has ended its
+  // direction, and not already with what has arrived. Of no effect on other types.
+  bool fills = false;
 };
 
 // An operation on the tagged receives of a tag matching queue. A receive matches messages for which

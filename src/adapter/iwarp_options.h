@@ -4,8 +4,25 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "verbena/cm_event.h"
 
 namespace verbena::adapter {
+
+// What a listener serves: see verbena::CmListenOptions.
+struct StreamsServed {
+  bool rdma = true;
+  bool iscsi = false;
+  bool plain = false;
+  Duration silence = Seconds(1);
+
+  // REQUIRES: the kind is decided.
+  [[nodiscard]] bool Has(StreamKind kind) const {
+    return kind == StreamKind::kRdma ? rdma : kind == StreamKind::kIscsi ? iscsi : plain;
+  }
+  [[nodiscard]] bool is_plain_alone() const { return plain && !rdma && !iscsi; }
+
+  friend bool operator==(const StreamsServed&, const StreamsServed&) = default;
+};
 
 // The streams of an iWARP adapter, and how they are set up (RFC 5044, RFC 6581).
 struct IwarpOptions {

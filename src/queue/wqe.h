@@ -120,6 +120,7 @@ static_assert(std::is_trivially_copyable_v<SendWqe>);
 
 struct ReceiveWqe {
   WrId id{};
+  bool fills = false;  // of a byte stream: see Receive
 
   friend bool operator==(const ReceiveWqe&, const ReceiveWqe&) = default;
 };

@@ -86,9 +86,13 @@ CmAddress CmId::local() const try {
   return {};
 }
 
-ErrorOr<void> CmId::Listen(uint32_t backlog) try {
+ErrorOr<void> CmId::Listen(uint32_t backlog, const CmListenOptions& options) try {
   if (!object()) return Fail(verbs::Empty("id"));
-  return object()->device.Listen(*object()->end, backlog);
+  return object()->device.Listen(*object()->end, backlog,
+                                 {.rdma = options.rdma,
+                                  .iscsi = options.iscsi,
+                                  .plain = options.plain,
+                                  .silence = Duration(options.silence.count())});
 } catch (...) {
   return Fail(verbs::Thrown());
 }

@@ -64,6 +64,11 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("connection requests refused: stale connection", of.cm.refused_stale);
   visit("peers of iWARP that sent no request in time", of.cm.handshake_timeouts);
   visit("connections of iWARP postponed: no file descriptor", of.cm.accepts_postponed);
+  visit("requests by iSCSI streams", of.cm.iscsi_streams);
+  visit("requests by plain streams", of.cm.plain_streams);
+  visit("RDMA streams refused: not served", of.cm.refused_rdma);
+  visit("iSCSI streams refused: not served", of.cm.refused_iscsi);
+  visit("plain streams refused: not served", of.cm.refused_plain);
   visit("retransmissions of the connection manager", of.cm.retransmissions);
   visit("malformed management datagrams", of.cm.malformed);
   visit("management datagrams received", of.cm.mads_received);

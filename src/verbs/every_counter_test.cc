@@ -273,6 +273,7 @@ constexpr char kDispatcher[] = "adapter/loop/dispatcher_test.cc";
 constexpr char kCmTest[] = "verbs/connection_manager_test.cc";
 constexpr char kGsiTest[] = "adapter/cm/gsi_test.cc";
 constexpr char kIwarpCmTest[] = "adapter/cm/iwarp_cm_test.cc";
+constexpr char kStreamKindsTest[] = "verbs/stream_kinds_test.cc";
 constexpr char kBurst[] = "fabric/transmit_burst_test.cc";
 constexpr char kTransmitter[] = "adapter/loop/transmitter_test.cc";
 constexpr char kTakenOver[] = "adapter/control/takeover_memory_test.cc";
@@ -439,6 +440,21 @@ const Row<D> kDeviceRows[] = {
     {"cm.accepts_postponed",
      [](const D& d) { return Words(d.cm.accepts_postponed); },
      {kIwarpCmTest, "IwarpCmPatientTest, AListenerWithoutDescriptorsPauses"}},
+    {"cm.iscsi_streams",
+     [](const D& d) { return Words(d.cm.iscsi_streams); },
+     {kStreamKindsTest, "StreamKindsTest, OnePortServesAllThree"}},
+    {"cm.plain_streams",
+     [](const D& d) { return Words(d.cm.plain_streams); },
+     {kStreamKindsTest, "StreamKindsTest, OnePortServesAllThree"}},
+    {"cm.refused_rdma",
+     [](const D& d) { return Words(d.cm.refused_rdma); },
+     {kIwarpCmTest, "IwarpPlainCmTest, RdmaIsRejectedByMpa"}},
+    {"cm.refused_iscsi",
+     [](const D& d) { return Words(d.cm.refused_iscsi); },
+     {kIwarpCmTest, "IwarpCmTest, AnIscsiLoginIsRefusedByItsResponse"}},
+    {"cm.refused_plain",
+     [](const D& d) { return Words(d.cm.refused_plain); },
+     {kIwarpCmTest, "IwarpCmTest, GarbageIsEndedAtOnce"}},
     {"cm.retransmissions",
      [](const D& d) { return Words(d.cm.retransmissions); },
      {kGsiTest, "GsiTest, APeerThatDoesNotRespondIsUnreachable"}},

@@ -28,7 +28,7 @@ const std::shared_ptr<verbs::ContextObject>& ContextOf(const Object& object) {
 // Checks enum values, which a program may have cast from integers: the tables of the transport have
 // rows for valid values only.
 ErrorOr<void> CheckKind(const QpSpec& spec) {
-  if (spec.type > QpType::kXrcReceive) return Fail(verbs::Invalid("type: unknown queue pair type"));
+  if (spec.type > QpType::kStream) return Fail(verbs::Invalid("type: unknown queue pair type"));
   if (spec.registration > RegistrationMode::kReactive) {
     return Fail(verbs::Invalid("registration: unknown registration mode"));
   }

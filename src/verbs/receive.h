@@ -13,7 +13,8 @@ template <class Object>
 [[nodiscard]] PostResult PostReceive(const Object* object, const Receive& request) {
   if (object == nullptr) return Fail(PostError{PostReason::kNoHandle});
   return object->device.PostReceive(
-      *object->thing, queue::ReceiveWorkRequest{.wqe = {request.id}, .sges = request.data});
+      *object->thing,
+      queue::ReceiveWorkRequest{.wqe = {request.id, request.fills}, .sges = request.data});
 }
 
 // One by one: receives send no packets, so posting them together saves nothing.

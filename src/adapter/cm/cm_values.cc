@@ -60,7 +60,8 @@ CmServiceType ServiceTypeOf(CmService service) {
     case CmService::kXrc:
       return CmServiceType::kExtended;
     case CmService::kRc:
-    case CmService::kUd:  // no REQ
+    case CmService::kUd:      // no REQ
+    case CmService::kStream:  // likewise
       break;
   }
   return CmServiceType::kRc;

@@ -181,6 +181,10 @@ ErrorOr<void> Gsi::Connect(CmEnd& end, const IpAddress& from, const CmAddress& t
   const CmPeer peer(to.ip, from, wire::kGeneralServicesQp);
   const wire::IpCmService service{end.space, to.port};
   const wire::IpCmHeader addresses = AddressesOf(from, end.local.port, to.ip);
+  if (parameters.service == CmService::kStream) {
+    return Fail(Error{ErrorCode::kNotSupported,
+                      "a plain stream needs a device of the iWARP transport", EOPNOTSUPP});
+  }
   if (parameters.service == CmService::kUd) {
     return Ask(end, peer, service, addresses, parameters, now);
   }

@@ -17,15 +17,6 @@ constexpr uint16_t kByConsumer = 28;
 
 constexpr size_t kFrameMax = wire::MpaRequest::kSize + wire::MpaRequest::kPrivateDataMax;
 
-CmEvent EventOf(CmEventType type, const IwarpStream& stream) {
-  CmEvent event;
-  event.type = type;
-  event.request = CmRequestId(stream.id.value());
-  event.local = stream.socket().local();
-  event.remote = stream.socket().peer();
-  return event;
-}
-
 uint8_t Depth(uint16_t depth) { return static_cast<uint8_t>(std::min<uint16_t>(depth, UINT8_MAX)); }
 
 // What a request or reply says of the peer. False if the private data is longer than an event.
@@ -121,10 +112,13 @@ void IwarpCm::AcceptFrom(StreamId listener, Time now) {
       IwarpStream& stream = AddStream(std::move(*socket), StreamPhase::kAwaitsRequest);
       Rollback added([&] { Erase(stream); });
       stream.listener = found->second;
+      stream.kind = StreamKind::kUndecided;
       handshakes_.insert(stream.id);
-      SetDeadline(stream, now + options_.request_timeout);
+      const StreamsServed& serves = found->second->serves;
+      SetDeadline(stream, now + (serves.plain ? serves.silence : options_.request_timeout));
       UpdateInterest(stream);
       added.Keep();
+      if (serves.is_plain_alone()) Decide(stream, StreamKind::kPlain, now);
     }));
   }
 }
@@ -159,7 +153,10 @@ void IwarpCm::OnReady(IwarpStream& stream, Time now) {
       case StreamPhase::kAwaitsReply:
         return OnReplyBytes(stream, now);
       case StreamPhase::kAwaitsRequest:
-        return OnRequestBytes(stream, now);
+        return stream.kind == StreamKind::kUndecided ? OnFirstBytes(stream, now)
+                                                     : OnRequestBytes(stream, now);
+      case StreamPhase::kRefused:
+        return OnRefusedBytes(stream, now);
       case StreamPhase::kClosing:
         return OnClosing(stream);
       case StreamPhase::kRequested:
@@ -177,6 +174,7 @@ void IwarpCm::OnConnected(IwarpStream& stream, Time now) {
     return FailConnect(stream, is_refused ? CmEventType::kRejected : CmEventType::kUnreachable,
                        is_refused ? kNoListener : 0);
   }
+  if (stream.kind == StreamKind::kPlain) return OnPlainConnected(stream);
   const ConnectionParameters& parameters = stream.end->parameters;
   stream.AllocateSends(options_.send_buffer);
   stream.AllocateReceives(options_.receive_buffer);
@@ -204,12 +202,20 @@ void IwarpCm::OnRequest(IwarpStream& stream, Time now) {
   ++counters_.requests_received;
   CmEvent event = EventOf(CmEventType::kConnectRequest, stream);
   const bool is_full = listener.untaken >= listener.backlog;
-  if (is_full || !Describe(stream.frame, event.peer)) {
-    ++(is_full ? counters_.refused_full : counters_.malformed);
+  if (!listener.serves.rdma || is_full || !Describe(stream.frame, event.peer)) {
+    ++(!listener.serves.rdma ? counters_.refused_rdma
+       : is_full             ? counters_.refused_full
+                             : counters_.malformed);
     stream.AllocateSends(kFrameMax);
     stream.Put(transport::RejectMpa(stream.frame, {}).bytes());
     return Close(stream, now);
   }
+  RaiseRequest(stream, event);
+}
+
+// From now on the request waits for the program.
+void IwarpCm::RaiseRequest(IwarpStream& stream, const CmEvent& event) {
+  IwarpEnd& listener = *stream.listener;
   stream.phase = StreamPhase::kRequested;
   handshakes_.erase(stream.id);
   SetDeadline(stream, Time::Never());
@@ -269,11 +275,12 @@ void IwarpCm::FailConnect(IwarpStream& stream, CmEventType type, uint16_t reason
 // --- Open streams. ---
 
 void IwarpCm::Open(IwarpStream& stream, QueuePair& qp) {
-  qp.AttachStream(stream, *stream.agreement);
+  stream.kind == StreamKind::kRdma ? qp.AttachStream(stream, *stream.agreement)
+                                   : qp.AttachPlainStream(stream);
   stream.qp = &qp;
   stream.phase = StreamPhase::kOpen;
-  // Bytes behind the reply are delivered when the queue pair runs.
-  stream.is_stalled = !stream.received().empty();
+  // What was read before is delivered when the queue pair runs.
+  stream.is_stalled = !stream.received().empty() || stream.peer_has_closed();
   stream.end->is_established = true;
   SetDeadline(stream, Time::Never());
   ++counters_.established;
@@ -294,6 +301,7 @@ size_t IwarpCm::OnRan(QueuePair& qp, Time now) {
   IwarpStream& stream = *qp.stream();
   const size_t sent = stream.Flush();
   qp.traffic.bytes_sent += sent;
+  if (qp.plain() != nullptr) OnPlainRan(stream, sent);
   if (qp.wishes_to_close()) {
     Close(stream, now);
     return sent;
@@ -312,6 +320,7 @@ void IwarpCm::Close(IwarpStream& stream, Time now) {
   handshakes_.erase(stream.id);
   if (QueuePair* const qp = std::exchange(stream.qp, nullptr)) {
     qp->OnStreamEnd();
+    if (qp->plain() != nullptr && qp->plain()->must_reset()) stream.Reset();
     qp->DetachStream();
     run_queue_.Push(*qp);
   }
@@ -360,8 +369,13 @@ void IwarpCm::OnTime(Time now) {
         stream.phase == StreamPhase::kConnecting || stream.phase == StreamPhase::kAwaitsReply;
     if (connects) {
       FailConnect(stream, CmEventType::kUnreachable, 0);
+    } else if (stream.phase == StreamPhase::kAwaitsRequest &&
+               stream.kind == StreamKind::kUndecided && stream.listener->serves.plain) {
+      OnUndecided(stream, now);
     } else {
-      if (stream.phase == StreamPhase::kAwaitsRequest) ++counters_.handshake_timeouts;
+      const bool is_late =
+          stream.phase == StreamPhase::kAwaitsRequest || stream.phase == StreamPhase::kRefused;
+      if (is_late) ++counters_.handshake_timeouts;
       Erase(stream);
     }
   }

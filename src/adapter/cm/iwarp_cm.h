@@ -104,7 +104,8 @@ class IwarpCm {
   void Destroy(CmEnd& end, Time now);
   [[nodiscard]] ErrorOr<void> Bind(CmEnd& end, const CmAddress& address, bool reuse_address,
                                    bool own_family_only);
-  [[nodiscard]] ErrorOr<void> Listen(CmEnd& end, uint32_t backlog, Time now);
+  [[nodiscard]] ErrorOr<void> Listen(CmEnd& end, uint32_t backlog, const StreamsServed& serves,
+                                     Time now);
   [[nodiscard]] ErrorOr<void> Connect(CmEnd& end, const IpAddress& from, const CmAddress& to,
                                       const ConnectionParameters& parameters, Time now);
   [[nodiscard]] ErrorOr<void> Accept(CmEnd& end, const ConnectionParameters& parameters, Time now);
@@ -145,6 +146,14 @@ class IwarpCm {
   void OnConnected(IwarpStream& stream, Time now);
   void OnRequestBytes(IwarpStream& stream, Time now);
   void OnRequest(IwarpStream& stream, Time now);
+  void RaiseRequest(IwarpStream& stream, const CmEvent& event);
+  void OnPlainConnected(IwarpStream& stream);
+  void OnFirstBytes(IwarpStream& stream, Time now);
+  void Decide(IwarpStream& stream, StreamKind kind, Time now);
+  void OnUndecided(IwarpStream& stream, Time now);
+  void OnPlainRequest(IwarpStream& stream, Time now);
+  void RefuseWithoutMpa(IwarpStream& stream, transport::IscsiStatus why, Time now);
+  void OnRefusedBytes(IwarpStream& stream, Time now);
   void OnReplyBytes(IwarpStream& stream, Time now);
   void OnReply(IwarpStream& stream, Time now);
   void OnClosing(IwarpStream& stream);
@@ -152,6 +161,8 @@ class IwarpCm {
 
   // The stream serves `qp` from now on.
   void Open(IwarpStream& stream, QueuePair& qp);
+  // The queue pair of a plain stream has run, and the system has taken `sent` bytes.
+  void OnPlainRan(IwarpStream& stream, size_t sent);
   // Sends what is left and closes the stream. Its queue pair, if it has one, fails.
   void Close(IwarpStream& stream, Time now);
   // Ends the stream at once.
@@ -160,7 +171,7 @@ class IwarpCm {
   void FailConnect(IwarpStream& stream, CmEventType type, uint16_t reason);
 
   [[nodiscard]] transport::MpaTerms TermsOf(const ConnectionParameters& parameters) const;
-  [[nodiscard]] ErrorOr<QueuePair*> FreeQp(QpNumber number) const;
+  [[nodiscard]] ErrorOr<QueuePair*> FreeQp(QpNumber number, StreamKind kind) const;
   [[nodiscard]] ErrorOr<IwarpStream*> StreamOf(const IwarpEnd& end, StreamPhase phase) const;
 
   const IwarpOptions options_;

@@ -16,6 +16,18 @@ Error NotConnected() {
   return {.code = ErrorCode::kInvalid, .text = "the connection has ended", .os_error = ENOTCONN};
 }
 
+ErrorOr<void> CheckType(const QueuePair& qp, StreamKind kind) {
+  if (qp.is_plain_stream() == (kind != StreamKind::kRdma)) return {};
+  return Fail(InvalidError(kind == StreamKind::kRdma
+                               ? "an RDMA stream needs a queue pair of type RC"
+                               : "a plain stream needs a queue pair of type STREAM"));
+}
+
+ErrorOr<void> CheckData(StreamKind kind, const CmPrivateData& data) {
+  if (kind == StreamKind::kRdma || data.size == 0) return {};
+  return Fail(InvalidError("a plain stream carries no private data"));
+}
+
 }  // namespace
 
 transport::MpaTerms IwarpCm::TermsOf(const ConnectionParameters& parameters) const {
@@ -27,9 +39,10 @@ transport::MpaTerms IwarpCm::TermsOf(const ConnectionParameters& parameters) con
           .ulpdu_max = options_.ulpdu_max};
 }
 
-ErrorOr<QueuePair*> IwarpCm::FreeQp(QpNumber number) const {
+ErrorOr<QueuePair*> IwarpCm::FreeQp(QpNumber number, StreamKind kind) const {
   QueuePair* const qp = qps_.Find(number);
   if (qp == nullptr) return Fail(InvalidError("there is no queue pair with this number"));
+  if (const auto ok = CheckType(*qp, kind); !ok) return Fail(ok.error());
   if (qp->state() != QpState::kInit || qp->stream() != nullptr) {
     return Fail(InvalidError("a queue pair must be in INIT when it is connected"));
   }
@@ -86,11 +99,13 @@ void IwarpCm::Destroy(CmEnd& base, Time now) {
     }
     for (IwarpStream* const stream : own) {
       stream->listener = nullptr;
+      if (stream->phase == StreamPhase::kRefused) continue;
+      if (stream->kind != StreamKind::kRdma) stream->Reset();
       Close(*stream, now);
     }
   } else if (IwarpStream* const stream = std::exchange(end.stream, nullptr)) {
     stream->end = nullptr;
-    Close(*stream, now);
+    if (stream->phase != StreamPhase::kRefused) Close(*stream, now);
   }
   end.queue->Forget(end);
   ends_.erase(&base);
@@ -111,8 +126,13 @@ ErrorOr<void> IwarpCm::Bind(CmEnd& base, const CmAddress& address, bool /*reuse_
   return {};
 }
 
-ErrorOr<void> IwarpCm::Listen(CmEnd& base, uint32_t backlog, Time /*now*/) {
+ErrorOr<void> IwarpCm::Listen(CmEnd& base, uint32_t backlog, const StreamsServed& serves,
+                              Time /*now*/) {
   IwarpEnd& end = Cast(base);
+  if (!serves.rdma && !serves.iscsi && !serves.plain) {
+    return Fail(InvalidError("a listener must serve RDMA, iSCSI or plain streams"));
+  }
+  if (serves.silence <= Duration()) return Fail(InvalidError("silence must be positive"));
   if (end.state != CmEnd::State::kIdle || !end.socket.is_open()) {
     return Fail(InvalidError("only a bound id that does not listen yet can listen"));
   }
@@ -127,6 +147,7 @@ ErrorOr<void> IwarpCm::Listen(CmEnd& base, uint32_t backlog, Time /*now*/) {
   added.Keep();
   end.listens_as = id;
   end.backlog = backlog;
+  end.serves = serves;
   end.state = CmEnd::State::kListening;
   return {};
 }
@@ -135,12 +156,15 @@ ErrorOr<void> IwarpCm::Connect(CmEnd& base, const IpAddress& from, const CmAddre
                                const ConnectionParameters& parameters, Time now) {
   IwarpEnd& end = Cast(base);
   if (end.state != CmEnd::State::kIdle) return Fail(InvalidError("the id is already in use"));
-  if (parameters.service != CmService::kRc) {
+  const bool is_plain = parameters.service == CmService::kStream;
+  if (parameters.service != CmService::kRc && !is_plain) {
     return Fail(Error{ErrorCode::kNotSupported, "iWARP has reliable connections only", EOPNOTSUPP});
   }
-  if (qps_.Find(parameters.qp) == nullptr) {
-    return Fail(InvalidError("there is no queue pair with this number"));
-  }
+  const QueuePair* const qp = qps_.Find(parameters.qp);
+  if (qp == nullptr) return Fail(InvalidError("there is no queue pair with this number"));
+  const StreamKind kind = is_plain ? StreamKind::kPlain : StreamKind::kRdma;
+  if (const auto ok = CheckType(*qp, kind); !ok) return ok;
+  if (const auto ok = CheckData(kind, parameters.private_data); !ok) return ok;
   if (!end.socket.is_open()) {
     if (const auto bound = Bind(end, {.ip = from, .interface = to.interface}, false, false);
         !bound) {
@@ -149,6 +173,7 @@ ErrorOr<void> IwarpCm::Connect(CmEnd& base, const IpAddress& from, const CmAddre
   }
   if (const auto begun = end.socket.Connect(to); !begun) return begun;
   IwarpStream& stream = AddStream(std::move(end.socket), StreamPhase::kConnecting);
+  stream.kind = kind;
   end.socket = {};
   end.parameters = parameters;
   end.state = CmEnd::State::kConnection;
@@ -164,14 +189,20 @@ ErrorOr<void> IwarpCm::Accept(CmEnd& base, const ConnectionParameters& parameter
   IwarpEnd& end = Cast(base);
   const auto stream = StreamOf(end, StreamPhase::kRequested);
   if (!stream) return Fail(stream.error());
-  const auto qp = FreeQp(parameters.qp);
+  const StreamKind kind = (*stream)->kind;
+  const auto qp = FreeQp(parameters.qp, kind);
   if (!qp) return Fail(qp.error());
+  if (const auto ok = CheckData(kind, parameters.private_data); !ok) return ok;
   (*stream)->AllocateSends(options_.send_buffer);
   (*stream)->AllocateReceives(options_.receive_buffer);
-  const auto accepted =
-      transport::AcceptMpa((*stream)->frame, TermsOf(parameters), parameters.private_data.view());
-  (*stream)->Put(accepted.reply.bytes());
-  (*stream)->agreement = accepted.agreement;
+  if (kind == StreamKind::kRdma) {
+    const auto accepted =
+        transport::AcceptMpa((*stream)->frame, TermsOf(parameters), parameters.private_data.view());
+    (*stream)->Put(accepted.reply.bytes());
+    (*stream)->agreement = accepted.agreement;
+  } else {
+    (*stream)->HeadIsReceived();
+  }
   Open(**stream, **qp);
   end.queue->Raise(end, {.type = CmEventType::kEstablished});
   static_cast<void>(OnRan(**qp, now));
@@ -188,6 +219,11 @@ ErrorOr<void> IwarpCm::Reject(CmEnd& base, const CmPrivateData& data, uint16_t /
   }
   const auto stream = StreamOf(end, StreamPhase::kRequested);
   if (!stream) return Fail(stream.error());
+  if ((*stream)->kind != StreamKind::kRdma) {
+    ++counters_.rejected;
+    RefuseWithoutMpa(**stream, transport::IscsiStatus::kServiceUnavailable, now);
+    return {};
+  }
   constexpr size_t kFrameMax = wire::MpaRequest::kSize + wire::MpaRequest::kPrivateDataMax;
   (*stream)->AllocateSends(kFrameMax);
   (*stream)->Put(transport::RejectMpa((*stream)->frame, data.view()).bytes());
@@ -200,10 +236,15 @@ ErrorOr<void> IwarpCm::Establish(CmEnd& base, Time now) {
   IwarpEnd& end = Cast(base);
   const auto stream = StreamOf(end, StreamPhase::kReplied);
   if (!stream) return Fail(stream.error());
-  const auto qp = FreeQp(end.parameters.qp);
+  const auto qp = FreeQp(end.parameters.qp, (*stream)->kind);
   if (!qp) return Fail(qp.error());
+  if ((*stream)->kind != StreamKind::kRdma) {
+    (*stream)->AllocateSends(options_.send_buffer);
+    (*stream)->AllocateReceives(options_.receive_buffer);
+  }
   Open(**stream, **qp);
-  if ((*stream)->agreement->rtr != transport::MpaRtr::kNone) (*qp)->SendReadyToReceive();
+  const auto& agreed = (*stream)->agreement;
+  if (agreed && agreed->rtr != transport::MpaRtr::kNone) (*qp)->SendReadyToReceive();
   static_cast<void>(OnRan(**qp, now));
   return {};
 }

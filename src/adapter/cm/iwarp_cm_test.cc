@@ -39,11 +39,12 @@ std::vector<std::byte> Request(size_t private_data = 0) {
 
 class IwarpCmTest : public testing::Test {
  protected:
-  explicit IwarpCmTest(Duration request_timeout = Milliseconds(200))
+  explicit IwarpCmTest(Duration request_timeout = Milliseconds(200),
+                       const StreamsServed& serves = {})
       : node_("127.0.0.1", uint64_t{1} << 16, IwarpAdapterOptions(request_timeout)) {
     listener_ = *node_.adapter().CreateCmEnd(queue_, PortSpace::kTcp, nullptr);
     EXPECT_TRUE(node_.adapter().Bind(*listener_, {.ip = kHere}, false, false));
-    EXPECT_TRUE(node_.adapter().Listen(*listener_, 2));
+    EXPECT_TRUE(node_.adapter().Listen(*listener_, 2, serves));
     address_ = *node_.adapter().LocalAddressOf(*listener_);
   }
   ~IwarpCmTest() override { EXPECT_TRUE(node_.adapter().Destroy(listener_)); }
@@ -130,7 +131,7 @@ TEST_F(IwarpCmTest, GarbageIsEndedAtOnce) {
   const TcpSocket peer = Connected();
   Say(peer, garbage);
   EXPECT_TRUE(ReadToEnd(peer).empty());
-  EXPECT_EQ(counters().malformed, 1u);
+  EXPECT_EQ(counters().refused_plain, 1u);
   ExpectServed();
 }
 
@@ -271,6 +272,137 @@ TEST_F(IwarpCmPatientTest, ARejectedPeerThatStaysIsEndedInTime) {
     poll(nullptr, 0, 10);
   }
   EXPECT_TRUE(is_broken);
+}
+
+// ---- Streams of a kind that is not served, and peers that look like one.
+
+// The header of an iSCSI login request.
+std::vector<std::byte> Login() {
+  std::vector<std::byte> login(48, std::byte{7});
+  login[0] = std::byte{0x43};
+  for (size_t i = 2; i < 6; ++i) login[i] = std::byte{0};
+  return login;
+}
+
+TEST_F(IwarpCmTest, AnIscsiLoginIsRefusedByItsResponse) {
+  const TcpSocket peer = Connected();
+  Say(peer, Login());
+  peer.CloseWrites();
+  const auto response = ReadToEnd(peer);
+  ASSERT_EQ(response.size(), 48u);
+  EXPECT_EQ(response[0], std::byte{0x23});
+  EXPECT_EQ(response[36], std::byte{3});
+  EXPECT_EQ(response[37], std::byte{1});
+  EXPECT_EQ(counters().refused_iscsi, 1u);
+  ExpectServed();
+}
+
+TEST_F(IwarpCmTest, EveryPartOfALoginIsEndedInTime) {
+  const auto login = Login();
+  for (const size_t part : {size_t{1}, size_t{5}, size_t{6}, size_t{16}, size_t{47}}) {
+    const TcpSocket peer = Connected();
+    Say(peer, std::span(login).first(part));
+    EXPECT_TRUE(ReadToEnd(peer).empty()) << part;
+  }
+  EXPECT_EQ(counters().handshake_timeouts, 5u);
+  ExpectServed();
+}
+
+TEST_F(IwarpCmPatientTest, ResetsInALoginAreSurvived) {
+  const auto login = Login();
+  for (const size_t sent : {size_t{1}, size_t{5}, size_t{6}, size_t{47}}) {
+    const TcpSocket peer = Connected();
+    Say(peer, std::span(login).first(sent));
+    peer.Reset();
+  }
+  ExpectServed();
+}
+
+// The bytes that decide arrive one by one.
+TEST_F(IwarpCmPatientTest, ARequestInPiecesIsServed) {
+  const TcpSocket peer = Connected();
+  for (const std::byte byte : Request()) {
+    Say(peer, {&byte, 1});
+    poll(nullptr, 0, 2);
+  }
+  const auto event = Next();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->type, CmEventType::kConnectRequest);
+  EXPECT_EQ(event->stream, StreamKind::kRdma);
+}
+
+// A listener of plain streams alone: every connection is a request at once.
+class IwarpPlainCmTest : public IwarpCmTest {
+ protected:
+  explicit IwarpPlainCmTest(const StreamsServed& serves = {.rdma = false,
+                                                           .iscsi = true,
+                                                           .plain = true,
+                                                           .silence = Seconds(60)})
+      : IwarpCmTest(Seconds(60), serves) {}
+};
+
+TEST_F(IwarpPlainCmTest, RdmaIsRejectedByMpa) {
+  const TcpSocket peer = Connected();
+  Say(peer, Request());
+  peer.CloseWrites();
+  const auto reply = wire::MpaRequest::Parse(ReadToEnd(peer));
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_TRUE(reply->rejects);
+  EXPECT_EQ(counters().refused_rdma, 1u);
+}
+
+TEST_F(IwarpPlainCmTest, TheBacklogIsALimitOfPlainStreams) {
+  std::vector<TcpSocket> peers;
+  const std::vector<std::byte> text(20, std::byte{'t'});
+  for (int i = 0; i < 3; ++i) {
+    peers.push_back(Connected());
+    Say(peers.back(), text);
+    if (i < 2) {
+      EXPECT_EQ(Next()->stream, StreamKind::kPlain);
+    }
+  }
+  EXPECT_TRUE(ReadToEnd(peers.back()).empty());
+  EXPECT_EQ(counters().refused_full, 1u);
+  EXPECT_EQ(counters().plain_streams, 3u);
+}
+
+// No byte decides, and no time passes: there is room for so many, and the oldest makes room.
+TEST_F(IwarpPlainCmTest, OneUndecidedPeerTooManyEndsTheOldest) {
+  std::vector<TcpSocket> peers;
+  for (int i = 0; i < 5; ++i) peers.push_back(Connected());
+  EXPECT_TRUE(ReadToEnd(peers.front()).empty());
+  EXPECT_EQ(counters().refused_full, 1u);
+}
+
+// What it sends before the program accepts stays in its socket.
+TEST_F(IwarpPlainCmTest, APeerThatFloodsBeforeItIsAcceptedIsStopped) {
+  const TcpSocket peer = Connected();
+  const std::vector<std::byte> flood(1 << 20, std::byte{'f'});
+  size_t sent = 0;
+  for (int quiet = 0; quiet < 5 && sent < (size_t{64} << 20);) {
+    const size_t now = peer.Write({std::span(flood), {}}).bytes;
+    quiet = now > 0 ? 0 : quiet + 1;
+    sent += now;
+    if (now == 0) poll(nullptr, 0, 10);
+  }
+  EXPECT_LT(sent, size_t{64} << 20);
+  EXPECT_EQ(Next()->stream, StreamKind::kPlain);
+  EXPECT_LT(node_.adapter().Query()->port.bytes_received, 100u);
+}
+
+TEST_F(IwarpPlainCmTest, PeersThatGoAwayWhileTheyWaitLeaveNothingBehind) {
+  for (int i = 0; i < 20; ++i) {
+    const TcpSocket peer = Connected();
+    const std::vector<std::byte> text(20, std::byte{'t'});
+    Say(peer, text);
+    const auto event = Next();
+    ASSERT_TRUE(event.has_value());
+    peer.Reset();
+    CmEnd* const end = *node_.adapter().TakeCmRequest(*event, queue_, nullptr);
+    EXPECT_TRUE(node_.adapter().Reject(*end, {}, 0));
+    EXPECT_TRUE(node_.adapter().Destroy(end));
+  }
+  EXPECT_EQ(counters().rejected, 20u);
 }
 
 }  // namespace

@@ -213,7 +213,8 @@ class Adapter {
   [[nodiscard]] ErrorOr<void> Destroy(CmEnd* end);
   [[nodiscard]] ErrorOr<void> Bind(CmEnd& end, const CmAddress& address, bool reuse_address,
                                    bool own_family_only);
-  [[nodiscard]] ErrorOr<void> Listen(CmEnd& end, uint32_t backlog);
+  [[nodiscard]] ErrorOr<void> Listen(CmEnd& end, uint32_t backlog,
+                                     const StreamsServed& serves = {});
   [[nodiscard]] ErrorOr<void> Connect(CmEnd& end, const IpAddress& from, const CmAddress& to,
                                       const ConnectionParameters& parameters);
   [[nodiscard]] ErrorOr<void> Accept(CmEnd& end, const ConnectionParameters& parameters);

@@ -1,6 +1,7 @@
 // The calls of the connection manager.
 
 #include <cerrno>
+#include <type_traits>
 #include <utility>
 
 #include "adapter/control/adapter.h"
@@ -67,8 +68,18 @@ ErrorOr<void> Adapter::Bind(CmEnd& end, const CmAddress& address, bool reuse_add
       [&](auto& cm, Time) { return cm.Bind(end, address, reuse_address, own_family_only); });
 }
 
-ErrorOr<void> Adapter::Listen(CmEnd& end, uint32_t backlog) {
-  auto listens = CallCm([&](auto& cm, Time now) { return cm.Listen(end, backlog, now); });
+ErrorOr<void> Adapter::Listen(CmEnd& end, uint32_t backlog, const StreamsServed& serves) {
+  if (!is_iwarp() && serves != StreamsServed{}) {
+    return Fail(Error{ErrorCode::kNotSupported,
+                      "a choice of streams needs a device of the iWARP transport", EOPNOTSUPP});
+  }
+  auto listens = CallCm([&](auto& cm, Time now) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(cm)>, IwarpCm>) {
+      return cm.Listen(end, backlog, serves, now);
+    } else {
+      return cm.Listen(end, backlog, now);
+    }
+  });
   if (!listens || is_iwarp()) return listens;
   const EngineLock lock(impl_->engine);
   impl_->engine.EnsureRocePort();

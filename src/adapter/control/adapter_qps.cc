@@ -96,9 +96,18 @@ ErrorOr<void> Adapter::CheckSpec(const QpInit& spec) const {
     return Fail(InvalidError("tag matching needs a queue pair of type RC"));
   }
   const bool has_tags = spec.srq != nullptr && spec.srq->tags() != nullptr;
-  if (impl_->options.transport == TransportType::kIwarp && (spec.type != QpType::kRc || has_tags)) {
+  const bool is_stream = spec.type == QpType::kStream;
+  const bool is_iwarp = impl_->options.transport == TransportType::kIwarp;
+  if (is_iwarp && ((spec.type != QpType::kRc && !is_stream) || has_tags)) {
     return Fail(Error{ErrorCode::kNotSupported,
-                      "iWARP has queue pairs of type RC only, without tag matching"});
+                      "iWARP has queue pairs of types RC and STREAM only, without tag matching"});
+  }
+  if (is_stream && !is_iwarp) {
+    return Fail(Error{ErrorCode::kNotSupported,
+                      "a queue pair of type STREAM needs a device of the iWARP transport"});
+  }
+  if (is_stream && spec.srq != nullptr) {
+    return Fail(InvalidError("a queue pair of type STREAM has a receive queue of its own"));
   }
   if (const auto ok = CheckLimits(spec.send, impl_->options); !ok) return ok;
   return CheckLimits(spec.receive, impl_->options);

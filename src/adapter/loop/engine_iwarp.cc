@@ -46,19 +46,23 @@ void Engine::Deliver(IwarpStream& stream) {
     stream.Take(qp.OnBytes(stream.position(), stream.received(), step));
     const bool waited = qp.is_waiting();
     DrainOutbox();  // answers requests for pages that are in memory
-    goes_on = waited && !qp.is_waiting();
+    goes_on = waited && qp.may_resume();
   }
   stream.is_stalled = qp.is_waiting();
-  // The end of the stream is behind its bytes.
-  if (stream.peer_has_closed() && !stream.is_stalled) qp.OnStreamEnd();
+  // The end of the stream is behind its bytes. Those of a plain stream may wait for the program, so
+  // a reset does not wait for them.
+  const bool is_reset = stream.is_broken() && qp.is_plain_stream();
+  if (stream.peer_has_closed() && (!stream.is_stalled || is_reset)) {
+    qp.OnPeerEnd(stream.is_broken());
+  }
   iwarp->OnDelivered(stream);
   run_queue_.Push(qp);
 }
 
-// The pages that received bytes waited for may have come.
+// The pages or the receive request that received bytes waited for may have come.
 void Engine::ResumeStream(QueuePair& qp) {
   IwarpStream& stream = *qp.stream();
-  if (stream.is_stalled && !qp.is_waiting()) Deliver(stream);
+  if (stream.is_stalled && qp.may_resume()) Deliver(stream);
 }
 
 }  // namespace verbena::adapter

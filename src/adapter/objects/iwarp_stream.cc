@@ -28,6 +28,7 @@ size_t IwarpStream::Flush() {
   // What the peer has sent before it ended the stream can still be read, and says why.
   const bool is_refused = written.end == End::kBroken;
   out_->Consume(is_refused ? out_->size() : written.bytes);
+  has_lost_bytes_ = has_lost_bytes_ || is_refused;
   is_blocked_ = written.end == End::kBlocked;
   return written.bytes;
 }
@@ -82,6 +83,26 @@ void IwarpStream::ReadFrame() {
   if (!is_hasty_) Receive(behind);
 }
 
+void IwarpStream::ReadHead(size_t size) {
+  CHECK(size <= head_.size());
+  while (head_size_ < size && !peer_has_closed_) {
+    const fabric::TcpTransfer read = socket_.Read({head_.data() + head_size_, size - head_size_});
+    head_size_ += read.bytes;
+    OnEnd(read.end);
+    if (read.end == End::kBlocked) return;
+  }
+}
+
+void IwarpStream::HeadIsOfFrame() {
+  CHECK(frame.Take(head()) == head_size_);
+  head_size_ = 0;
+}
+
+void IwarpStream::HeadIsReceived() {
+  Receive(head());
+  head_size_ = 0;
+}
+
 void IwarpStream::Receive(std::span<const std::byte> bytes) {
   CHECK(bytes.size() <= receive_capacity_ - end_of_receives_);
   std::ranges::copy(bytes, receives_.get() + end_of_receives_);
@@ -91,6 +112,12 @@ void IwarpStream::Receive(std::span<const std::byte> bytes) {
 void IwarpStream::CloseWrites() {
   if (!has_closed_writes_ && !is_broken_) socket_.CloseWrites();
   has_closed_writes_ = true;
+}
+
+void IwarpStream::Reset() {
+  if (!is_broken_) socket_.Reset();
+  if (out_ != nullptr) out_->Clear();
+  has_closed_writes_ = peer_has_closed_ = is_broken_ = true;
 }
 
 }  // namespace verbena::adapter

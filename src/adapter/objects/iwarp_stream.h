@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "base/time.h"
 #include "fabric/tcp/ready_set.h"
 #include "fabric/tcp/tcp_socket.h"
+#include "transport/iwarp/iscsi_refusal.h"
 #include "transport/iwarp/mpa_handshake.h"
 #include "transport/iwarp/send_buffer.h"
 
@@ -26,6 +28,7 @@ enum class StreamPhase : uint8_t {
   kConnecting,     // by TCP
   kAwaitsReply,    // this side has sent the MPA request
   kAwaitsRequest,  // the peer has connected
+  kRefused,        // as kAwaitsRequest, for the bytes that the refusal needs
   kRequested,      // the program is to accept or reject
   kReplied,        // the program is to establish or reject
   kOpen,           // of a queue pair
@@ -44,6 +47,7 @@ class IwarpStream {
 
   const StreamId id;
   StreamPhase phase;
+  StreamKind kind = StreamKind::kRdma;  // what it carries
   IwarpEnd* end = nullptr;       // of the program; nullptr before it takes the request, and after
   IwarpEnd* listener = nullptr;  // of a request that the program has not taken
   QueuePair* qp = nullptr;       // of kOpen alone
@@ -53,6 +57,7 @@ class IwarpStream {
   // The peer's request or reply.
   transport::MpaFrameReader frame{wire::MpaFrameKind::kRequest};
   std::optional<transport::MpaAgreement> agreement = {};
+  transport::IscsiStatus refusal = {};  // of kRefused
 
   [[nodiscard]] const fabric::TcpSocket& socket() const { return socket_; }
   void AwaitReply() { std::construct_at(&frame, wire::MpaFrameKind::kReply); }
@@ -68,6 +73,8 @@ class IwarpStream {
   size_t Flush();
   // The system takes no more now.
   [[nodiscard]] bool is_blocked() const { return is_blocked_; }
+  // The system has refused bytes, because the stream is gone: they are lost.
+  [[nodiscard]] bool has_lost_bytes() const { return has_lost_bytes_; }
 
   // --- Receiving. ---
 
@@ -87,6 +94,14 @@ class IwarpStream {
   void Discard();
   // Reads a part of the peer's request or reply. What is behind a reply is received.
   void ReadFrame();
+  // Reads until the head of the stream has `size` bytes, which belong to nothing yet...
+  void ReadHead(size_t size);
+  [[nodiscard]] std::span<const std::byte> head() const {
+    return std::span(head_).first(head_size_);
+  }
+  // ...and gives them to the peer's request, or to what is received.
+  void HeadIsOfFrame();
+  void HeadIsReceived();
   // The peer has sent bytes that its set-up does not allow yet.
   [[nodiscard]] bool is_hasty() const { return is_hasty_; }
 
@@ -95,6 +110,8 @@ class IwarpStream {
   [[nodiscard]] bool is_broken() const { return is_broken_; }
   void CloseWrites();
   [[nodiscard]] bool has_closed_writes() const { return has_closed_writes_; }
+  // The peer learns that the stream ends in the middle. Nothing more is sent.
+  void Reset();
 
  private:
   void OnEnd(fabric::TcpTransfer::End end);
@@ -106,8 +123,11 @@ class IwarpStream {
   size_t receive_capacity_ = 0;
   size_t begin_ = 0;
   size_t end_of_receives_ = 0;
+  std::array<std::byte, transport::kIscsiHeaderBytes> head_;
+  size_t head_size_ = 0;
   wire::StreamOffset position_;
   bool is_blocked_ = false;
+  bool has_lost_bytes_ = false;
   bool is_hasty_ = false;
   bool peer_has_closed_ = false;
   bool is_broken_ = false;

@@ -43,8 +43,10 @@ void WithMachine(Machine& machine, Fn fn) {
 
 template <class T>
 inline constexpr bool kIsUd = std::is_same_v<std::decay_t<T>, transport::UdQp>;
+// The connection manager alone connects it.
 template <class T>
-inline constexpr bool kIsIwarp = std::is_same_v<std::decay_t<T>, transport::IwarpQp>;
+inline constexpr bool kIsIwarp = std::is_same_v<std::decay_t<T>, transport::IwarpQp> ||
+                                 std::is_same_v<std::decay_t<T>, transport::StreamQp>;
 
 // IBA 10.9.3: the partition matches if the low 15 bits are equal, and at least one of the two is a
 // full member.
@@ -153,6 +155,10 @@ transport::IwarpConfig QueuePair::MakeIwarpConfig() const {
           .stream = machine != nullptr ? machine->config().stream : transport::StreamConfig{}};
 }
 
+transport::StreamQpConfig QueuePair::MakeStreamConfig() const {
+  return {.local_qp = number_, .who = who(), .registration = spec_.registration};
+}
+
 void QueuePair::MakeReliable() {
   if (spec_.type == QpType::kXrcReceive) {
     machine_.emplace<transport::RcQp>(MakeRcConfig(), send_queue_, *spec_.send_cq,
@@ -166,7 +172,10 @@ void QueuePair::MakeReliable() {
 void QueuePair::MakeMachine() {
   queue::CompletionQueue& send_cq = *spec_.send_cq;
   queue::CompletionQueue& receive_cq = *spec_.receive_cq;
-  if (is_iwarp()) {
+  if (is_plain_stream()) {
+    machine_.emplace<transport::StreamQp>(MakeStreamConfig(), send_queue_, Source(), send_cq,
+                                          receive_cq);
+  } else if (is_iwarp()) {
     machine_.emplace<transport::IwarpQp>(MakeIwarpConfig(), send_queue_, Source(), send_cq,
                                          receive_cq);
   } else if (!is_unreliable()) {
@@ -189,12 +198,12 @@ ErrorOr<void> QueuePair::CheckModify(const QpSettings& attributes, AttributeMask
     return fail(std::string("the state is ") + NameOf(from) + ", not " +
                 NameOf(attributes.current_state));
   }
-  if (const auto wrong = transport::CheckTransition(spec_.type, from, to, mask))
-    return fail(ToString(*wrong));
   if (is_iwarp() && to != from && (to == QpState::kRtr || from == QpState::kInit) &&
       to != QpState::kReset && to != QpState::kErr) {
     return fail("an iWARP queue pair gets ready to send by the connection manager (CmId)");
   }
+  if (const auto wrong = transport::CheckTransition(spec_.type, from, to, mask))
+    return fail(ToString(*wrong));
   if (const auto wrong = Validate(attributes, mask, context_.limits)) {
     return fail(ToString(*wrong));
   }
@@ -252,7 +261,11 @@ void QueuePair::Configure() {
   if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) rc->Configure(MakeRcConfig());
   if (auto* const uc = std::get_if<transport::UcQp>(&machine_)) uc->Configure(MakeUcConfig());
   if (auto* const ud = std::get_if<transport::UdQp>(&machine_)) ud->Configure(MakeUdConfig());
-  if (is_iwarp()) iwarp().Configure(MakeIwarpConfig());
+  if (auto* const plain = this->plain()) {
+    plain->Configure(MakeStreamConfig());
+  } else if (is_iwarp()) {
+    iwarp().Configure(MakeIwarpConfig());
+  }
 }
 
 void QueuePair::AttachStream(IwarpStream& stream, const transport::MpaAgreement& agreement) {
@@ -270,9 +283,16 @@ void QueuePair::AttachStream(IwarpStream& stream, const transport::MpaAgreement&
   ShowState();
 }
 
+void QueuePair::AttachPlainStream(IwarpStream& stream) {
+  CHECK(stream_ == nullptr);
+  plain()->Connect(stream.out());
+  stream_ = &stream;
+  ShowState();
+}
+
 void QueuePair::DetachStream() {
   stream_ = nullptr;
-  iwarp().Disconnect();
+  OfStream([](auto& machine) { machine.Disconnect(); });
 }
 
 void QueuePair::SendReadyToReceive() {
@@ -280,8 +300,12 @@ void QueuePair::SendReadyToReceive() {
 }
 
 void QueuePair::OnStreamEnd() {
-  iwarp().OnStreamEnd();
+  OfStream([](auto& machine) { machine.OnStreamEnd(); });
   ShowState();
+}
+
+void QueuePair::OnPeerEnd(bool is_broken) {
+  is_plain_stream() && !is_broken ? plain()->OnPeerEnd() : OnStreamEnd();
 }
 
 bool QueuePair::ShowState() {
@@ -372,7 +396,11 @@ bool QueuePair::Run(transport::Step& step) {
   if (is_unreliable()) PrefetchReceives(step);
   const bool has_more = Ask(machine_, false, [&](auto& machine) { return machine.Run(step); });
   if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) PrefetchForReliable(*rc, step);
-  if (is_iwarp() && state() != QpState::kReset) PrefetchForReliable(iwarp(), step);
+  if (auto* const plain = this->plain()) {
+    PrefetchForReliable(*plain, step);
+  } else if (is_iwarp() && state() != QpState::kReset) {
+    PrefetchForReliable(iwarp(), step);
+  }
   return ShowState() || has_more;
 }
 
@@ -430,6 +458,8 @@ QpCounters QueuePair::counters() const {
     all.packets_sent = frames.frames_sent;
     all.packets_received = frames.frames_received;
     all.page_waits = frames.page_waits;
+  } else if (const auto* const plain = std::get_if<transport::StreamQp>(&machine_)) {
+    all.page_waits = plain->page_waits();
   }
   return all;
 }

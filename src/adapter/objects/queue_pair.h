@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <variant>
 
 #include "adapter/error.h"
@@ -23,6 +24,7 @@
 #include "transport/common/step.h"
 #include "transport/iwarp/iwarp_qp.h"
 #include "transport/iwarp/mpa_handshake.h"
+#include "transport/iwarp/stream_qp.h"
 #include "transport/rc/rc_qp.h"
 #include "transport/uc/uc_qp.h"
 #include "transport/ud/ud_qp.h"
@@ -98,9 +100,9 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   }
   // A caller that posts a receive request must schedule the queue pair: because the request is
   // flushed at once, or because its buffers must be present when a message arrives that is not
-  // retransmitted.
+  // retransmitted, or because bytes of its stream may wait for it.
   [[nodiscard]] bool must_run_for_receives() const {
-    return is_unreliable() || prefetcher_.prefetches_receives() ||
+    return is_unreliable() || is_plain_stream() || prefetcher_.prefetches_receives() ||
            transport::FlushesReceives(seen_state());
   }
 
@@ -147,19 +149,36 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   [[nodiscard]] IwarpStream* stream() const { return stream_; }
   // INIT -> RTS. `stream` must not go before DetachStream.
   void AttachStream(IwarpStream& stream, const transport::MpaAgreement& agreement);
+  // The same for a queue pair of type kStream.
+  void AttachPlainStream(IwarpStream& stream);
   void DetachStream();
   void SendReadyToReceive();
-  // See IwarpQp.
+  // See IwarpQp and StreamQp.
   [[nodiscard]] size_t OnBytes(wire::StreamOffset at, std::span<std::byte> bytes,
                                transport::Step& step) {
-    return iwarp().OnBytes(at, bytes, step);
+    return OfStream([&](auto& machine) { return machine.OnBytes(at, bytes, step); });
   }
+  // The stream is gone.
   void OnStreamEnd();
-  [[nodiscard]] bool is_waiting() const { return iwarp().is_waiting(); }
-  [[nodiscard]] bool wants_room() const { return iwarp().wants_room(); }
-  [[nodiscard]] bool wishes_to_close() const {
-    return iwarp().wish() == transport::StreamWish::kClose;
+  // The peer has ended its direction, and all bytes before that were taken. `is_broken`: the stream
+  // is gone.
+  void OnPeerEnd(bool is_broken);
+  [[nodiscard]] bool is_waiting() const {
+    return AskStream([](const auto& machine) { return machine.is_waiting(); });
   }
+  [[nodiscard]] bool may_resume() const {
+    return AskStream([](const auto& machine) { return machine.may_resume(); });
+  }
+  [[nodiscard]] bool wants_room() const {
+    return AskStream([](const auto& machine) { return machine.wants_room(); });
+  }
+  [[nodiscard]] bool wishes_to_close() const {
+    return AskStream([](const auto& machine) { return machine.wish(); }) ==
+           transport::StreamWish::kClose;
+  }
+  [[nodiscard]] bool is_plain_stream() const { return spec_.type == QpType::kStream; }
+  // The machine of plain bytes; nullptr: it has another one.
+  [[nodiscard]] transport::StreamQp* plain() { return std::get_if<transport::StreamQp>(&machine_); }
 
   [[nodiscard]] QpCounters counters() const;
   // Counted by the engine.
@@ -169,7 +188,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
 
  private:
   using Machine = std::variant<std::monostate, transport::RcQp, transport::UcQp, transport::UdQp,
-                               transport::IwarpQp>;
+                               transport::IwarpQp, transport::StreamQp>;
 
   bool is_unreliable() const { return !transport::IsReliable(spec_.type); }
   bool is_extended() const {
@@ -195,9 +214,20 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   transport::UcConfig MakeUcConfig() const;
   transport::UdConfig MakeUdConfig() const;
   transport::IwarpConfig MakeIwarpConfig() const;
+  transport::StreamQpConfig MakeStreamConfig() const;
   bool is_iwarp() const { return context_.transport == TransportType::kIwarp; }
   transport::IwarpQp& iwarp() { return std::get<transport::IwarpQp>(machine_); }
-  const transport::IwarpQp& iwarp() const { return std::get<transport::IwarpQp>(machine_); }
+  // What `fn` returns for the machine that uses the stream.
+  template <class Fn>
+  auto OfStream(Fn fn) -> decltype(fn(std::declval<transport::StreamQp&>())) {
+    auto* const plain = std::get_if<transport::StreamQp>(&machine_);
+    return plain != nullptr ? fn(*plain) : fn(iwarp());
+  }
+  template <class Fn>
+  auto AskStream(Fn fn) const -> decltype(fn(std::declval<const transport::StreamQp&>())) {
+    const auto* const plain = std::get_if<transport::StreamQp>(&machine_);
+    return plain != nullptr ? fn(*plain) : fn(std::get<transport::IwarpQp>(machine_));
+  }
   memory::Accessor who() const { return {spec_.pd, number_}; }
 
   const QpNumber number_;

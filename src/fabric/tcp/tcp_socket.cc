@@ -138,6 +138,13 @@ TcpTransfer TcpSocket::Write(const std::array<std::span<const std::byte>, 2>& pi
 
 void TcpSocket::CloseWrites() const { shutdown(fd(), SHUT_WR); }
 
+// A connection to no address dissolves the present one. (Closing the file would not be enough: a
+// forked child may have it, too.)
+void TcpSocket::Reset() const {
+  const sockaddr none{.sa_family = AF_UNSPEC, .sa_data = {}};
+  connect(fd(), &none, sizeof none);
+}
+
 CmAddress TcpSocket::local() const { return AddressOf(fd(), getsockname); }
 CmAddress TcpSocket::peer() const { return AddressOf(fd(), getpeername); }
 

@@ -64,6 +64,8 @@ class TcpSocket {
   [[nodiscard]] TcpTransfer Write(const std::array<std::span<const std::byte>, 2>& pieces) const;
   // Nothing more is written: the peer reads the end of the stream.
   void CloseWrites() const;
+  // Ends the connection in the middle: the peer gets a reset. Bytes on their way are lost.
+  void Reset() const;
 
   [[nodiscard]] CmAddress local() const;
   [[nodiscard]] CmAddress peer() const;

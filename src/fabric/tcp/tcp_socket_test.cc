@@ -145,5 +145,13 @@ TEST(TcpSocketTest, AWildcardOfIpv6IncludesIpv4UnlessItMustNot) {
   }
 }
 
+TEST(TcpSocketTest, APeerLearnsOfAReset) {
+  const Connection both;
+  both.client.Reset();
+  ASSERT_TRUE(WaitFor(both.server, POLLIN));
+  std::array<std::byte, 8> room;
+  EXPECT_EQ(both.server.Read(room).end, End::kBroken);
+}
+
 }  // namespace
 }  // namespace verbena::fabric

@@ -80,6 +80,7 @@ constexpr Types kUc = QpType::kUc;
 constexpr Types kUd = QpType::kUd;
 constexpr Types kXrcSend = QpType::kXrcSend;
 constexpr Types kXrcReceive = QpType::kXrcReceive;
+constexpr Types kStream = QpType::kStream;
 constexpr Types kConnected = kAnyType.Without(QpType::kUd);
 constexpr Types kReliable = kConnected.Without(QpType::kUc);
 // Types that acknowledge requests have an RNR timer and responder resources. Connected types that
@@ -95,7 +96,8 @@ constexpr AttributeMask kMigration = kAlternatePath | kPathMigration;
 constexpr AttributeMask kRunning = kCurrentState | kAccess | kMigration;
 constexpr AttributeMask kDrained = kPath | kAccess | kPKeyIndex | kMigration;
 
-// IBA 10.3.1 and table 91, "QP state transition properties", with the types that Linux added.
+// IBA 10.3.1 and table 91, "QP state transition properties", with the types that Linux added, and
+// streams, which the connection manager moves from INIT to RTS.
 constexpr Row kTransitions[] = {
     {kAnyState, kReset, kAnyType, kNone, kNone},
     {kAnyState, kErr, kAnyType, kNone, kNone},  // also from kReset, which Linux refuses
@@ -120,6 +122,7 @@ constexpr Row kTransitions[] = {
     {States(kRts).Or(kSqd), kRts, kAnswers, kNone, kRunning | kMinRnrTimer},
     {States(kRts).Or(kSqd), kRts, kNeverAnswers, kNone, kRunning},
     {States(kRts).Or(kSqd), kRts, kUd, kNone, kCurrentState | kQKey},
+    {States(kRts).Or(kSqd), kRts, kStream, kNone, kCurrentState | kAccess},
 
     {kRts, kSqd, kAnyType, kNone, kSqdNotify},
 
@@ -128,6 +131,7 @@ constexpr Row kTransitions[] = {
     {kSqd, kSqd, kXrcReceive, kNone, kDrained | kPort | kTimeout | kMaxDestRdAtomic | kMinRnrTimer},
     {kSqd, kSqd, kUc, kNone, kDrained},
     {kSqd, kSqd, kUd, kNone, kPKeyIndex | kQKey},
+    {kSqd, kSqd, kStream, kNone, kAccess},
 
     // Reliable queue pairs are never in this state; Linux accepts the transition nevertheless.
     {kSqe, kRts, kReliable, kNone, kNone},

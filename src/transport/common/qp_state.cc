@@ -36,6 +36,8 @@ const char* NameOf(QpType type) {
       return "XRC_SEND";
     case QpType::kXrcReceive:
       return "XRC_RECV";
+    case QpType::kStream:
+      return "STREAM";
   }
   return "?";
 }
@@ -53,6 +55,8 @@ wire::Service ServiceOf(QpType type) {
     case QpType::kXrcSend:
     case QpType::kXrcReceive:
       return wire::Service::kXrc;
+    case QpType::kStream:
+      break;  // it has no packets
   }
   UNREACHABLE();
 }

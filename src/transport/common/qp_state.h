@@ -5,7 +5,7 @@
 
 namespace verbena::transport {
 
-// The service of the packets of such a queue pair.
+// The service of the packets of such a queue pair. REQUIRES: not kStream.
 [[nodiscard]] wire::Service ServiceOf(QpType type);
 
 // What a queue pair may do in each state. These functions concern queues that exist: a type without

@@ -59,6 +59,7 @@ TEST(QpTypeTest, EachTypeHasItsName) {
   EXPECT_STREQ(NameOf(QpType::kUd), "UD");
   EXPECT_STREQ(NameOf(QpType::kXrcSend), "XRC_SEND");
   EXPECT_STREQ(NameOf(QpType::kXrcReceive), "XRC_RECV");
+  EXPECT_STREQ(NameOf(QpType::kStream), "STREAM");
   EXPECT_STREQ(NameOf(static_cast<QpType>(kQpTypeCount)), "?");
 }
 

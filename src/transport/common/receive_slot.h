@@ -62,6 +62,8 @@ class ReceiveSlot {
     return receive_->element.length - filled() + receive_->left_out;
   }
   [[nodiscard]] uint64_t filled() const { return receive_->cursor.offset(); }
+  // See ReceiveWqe.
+  [[nodiscard]] bool fills() const { return receive_->element.fills; }
 
   // `who` is the queue pair. REQUIRES: room() is enough. `ahead` as in ScatterSend.
   [[nodiscard]] Placement Append(std::span<const std::byte> bytes, uint64_t ahead,

@@ -32,6 +32,7 @@ class ReceiveSource {
     std::variant<queue::WqeNumber, queue::SharedReceiveQueue::Handle, queue::TagMatcher::Index>
         place;
     bool limit_reached = false;  // the SRQ limit event must be raised
+    bool fills = false;          // see ReceiveWqe
   };
 
   ReceiveSource() = default;
@@ -73,7 +74,8 @@ class ReceiveSource {
       return Element{handle.wqe().id, handle.sges(), handle.length(), handle, taken->limit_reached};
     }
     const queue::WqeNumber n = own()->begin();
-    return Element{own()->At(n).id, own()->SgesAt(n), own()->LengthAt(n), n, false};
+    return Element{own()->At(n).id, own()->SgesAt(n),  own()->LengthAt(n), n,
+                   false,           own()->At(n).fills};
   }
 
   // The oldest tagged receive for the tag. REQUIRES: tags() is not null, and as above.

@@ -79,6 +79,7 @@ class IwarpQp {
   [[nodiscard]] bool is_waiting() const {
     return requester_.is_waiting() || responder_.is_waiting();
   }
+  [[nodiscard]] bool may_resume() const { return !is_waiting(); }
   [[nodiscard]] wire::StreamOffset next_byte() const {
     return in_ ? in_->next() : wire::StreamOffset();
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "wire/iwarp/mpa_request.h"
 
 namespace verbena::transport {
@@ -33,6 +32,10 @@ StreamKind KindOf(std::span<const std::byte> first) {
   return login == kLoginBytes ? StreamKind::kIscsi : StreamKind::kUndecided;
 }
 
+}  // namespace verbena::transport
+
+namespace verbena {
+
 const char* NameOf(StreamKind kind) {
   switch (kind) {
     case StreamKind::kUndecided:
@@ -44,7 +47,7 @@ const char* NameOf(StreamKind kind) {
     case StreamKind::kPlain:
       return "plain TCP";
   }
-  UNREACHABLE();
+  return "?";
 }
 
-}  // namespace verbena::transport
+}  // namespace verbena
