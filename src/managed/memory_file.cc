@@ -115,8 +115,8 @@ std::span<std::byte> MemoryFile::Contents(paging::Run run) const {
   return {adapter_ + uint64_t{run.first} * granule_.bytes(), run.count * granule_.bytes()};
 }
 
-// One call is several times as fast as a page fault for each page. Where the system lacks it (before
-// Linux 5.14), the first access of each page faults it in.
+// One call is several times as fast as a page fault for each page. Where the system lacks it
+// (before Linux 5.14), the first access of each page faults it in.
 void MemoryFile::Populate(paging::Run run) const {
   const std::span<std::byte> contents = Contents(run);
   if (contents.size() > kPageBytes) madvise(contents.data(), contents.size(), MADV_POPULATE_WRITE);
