@@ -8,6 +8,7 @@
 
 #include "adapter/objects/xrc_domain.h"
 #include "base/random.h"
+#include "sim/cached_memory.h"
 #include "sim/endnode.h"
 #include "sim/guarded_memory.h"
 #include "sim/managed_memory.h"
@@ -24,6 +25,7 @@ enum class LaneKind : uint8_t {
   kReactive,  // reliable; the sender registers memory, and continues after a failure
   kTagged,    // messages with tags, for a tag matching queue
   kManaged,   // the sender writes and reads managed memory of the receiver
+  kCached,    // both ends register a buffer for each operation, through their registration caches
 };
 
 // A shared receive queue at which lanes end, and its completion queue.
@@ -77,6 +79,8 @@ struct Lane {
   // Messages that were sent and not received yet; Operation::to is the index of the receiver.
   std::deque<std::shared_ptr<Operation>> inbound;
   std::vector<uint32_t> free_local, free_exposed;
+  CachedMemory* cached = nullptr;       // of the sender...
+  CachedMemory* cached_peer = nullptr;  // ...and of the receiver; nullptr: none
   // For tags: outstanding rendezvous. `offered`: at the sender, until it is notified that the bytes
   // were read, or completes them itself; the other by id of the receive, until the bytes are there.
   std::map<uint64_t, std::shared_ptr<Operation>> offered;

@@ -24,6 +24,8 @@ uint32_t CountOf(LaneKind kind, const Swarm& swarm) {
       return swarm.tag_connections;
     case LaneKind::kManaged:
       return swarm.managed_connections;
+    case LaneKind::kCached:
+      return swarm.cached_connections;
   }
   UNREACHABLE();
 }
@@ -59,6 +61,8 @@ void Lanes::Connect() {
   Reserve(from);
   Reserve(to);
   lanes_.push_back(std::make_unique<Lane>(swarm_, from, host, random_));
+  lanes_.back()->cached = CachedOn(from);
+  lanes_.back()->cached_peer = CachedOn(to);
   lanes_.back()->Connect(Psn(random_.Next32() & wire::kMax24));
 }
 
@@ -99,6 +103,7 @@ void Lanes::FillReceives(bool is_calm) {
     }
   }
   for (const auto& lane : lanes_) FillNotices(*lane);
+  for (const auto& cached : cached_) cached->Step(is_calm);
 }
 
 // All receivers are polled before all senders: a message that a sender knows to be received must
@@ -219,6 +224,7 @@ void Lanes::Ended(Lane& lane, Operation& operation, bool well) {
   const char* const name = queue::NameOf(operation.opcode);
   lane.exposed->shadow().Finish(operation.id, well, name, findings_);
   if (operation.managed_slot) OnManagedEnded(lane, operation, well);
+  if (kind_ == LaneKind::kCached) OnCachedEnded(lane, operation, well);
   if (!well) {
     std::erase_if(lane.inbound, [&](const auto& sent) { return sent.get() == &operation; });
   } else if (IsMessage(operation.opcode) && !operation.is_received) {
@@ -322,6 +328,7 @@ void Lanes::Check() {
       findings_.Add("leaks", "a queue pair of a lane is not consistent");
     }
   }
+  for (const auto& cached : cached_) cached->Check();
   for (const auto& host : hosts_) {
     for (const auto& receiver : host->receivers) {
       receiver->shared.pool().guarded()->shadow().Check(findings_);
@@ -337,6 +344,7 @@ void Lanes::TakeDown() {
     if (findings_.empty()) TakeDown(*lane);
   }
   lanes_.clear();
+  EndCached();
   managed_of_gone_ = managed_counters();
   for (const auto& host : hosts_) {
     if (findings_.empty()) host->Release(findings_);

@@ -42,6 +42,8 @@ class Lanes final : public Program {
   [[nodiscard]] uint64_t unexpected() const { return unexpected_; }
   [[nodiscard]] uint64_t rendezvous() const { return rendezvous_; }
   [[nodiscard]] ManagedCounters managed_counters() const;
+  // Of all registration caches, and the pages that their programs have given up.
+  [[nodiscard]] CachedCounters cached_counters() const;
 
  private:
   // lanes.cc
@@ -73,6 +75,16 @@ class Lanes final : public Program {
   void ReadAllManaged();
   void RunHypervisor(bool is_calm);
   [[nodiscard]] LaneHost* SomeManagedHost();
+
+  // lanes_cached.cc
+  CachedMemory* CachedOn(Endnode& node);
+  void PostCached(Lane& lane, Time now);
+  void PostFromCached(Lane& lane, Time now);
+  void PostReadToCached(Lane& lane, Time now);
+  void PostToCachedPeer(Lane& lane, Time now);
+  void PostReadFromCachedPeer(Lane& lane, Time now);
+  void OnCachedEnded(Lane& lane, const Operation& operation, bool well);
+  void EndCached();
 
   // lanes_tags.cc
   void FillNotices(Lane& lane);
@@ -106,6 +118,7 @@ class Lanes final : public Program {
   std::unique_ptr<Hypervisor> hypervisor_;  // nullptr: none
   std::vector<std::unique_ptr<PressureGuest>> pressure_;
   std::vector<std::unique_ptr<LaneHost>> hosts_;
+  std::vector<std::unique_ptr<CachedMemory>> cached_;  // one for each endnode that has lanes
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::set<uint32_t> numbers_;  // of all queue pairs so far
   uint64_t next_id_ = 1;
@@ -117,6 +130,7 @@ class Lanes final : public Program {
   uint64_t unexpected_ = 0;
   uint64_t rendezvous_ = 0;
   ManagedCounters managed_of_gone_;  // of destroyed hosts
+  CachedCounters cached_of_gone_;
 };
 
 }  // namespace verbena::sim

@@ -21,11 +21,11 @@ constexpr uint64_t kWrongSrq = 150;  // of 1000, where programs do what they mus
 }  // namespace
 
 // Lanes to managed memory post more, because pages are evicted only if there is much traffic
-// between two uses.
+// between two uses; those with a registration cache, so that registrations are used again.
 void Lanes::Post(Time now) {
-  const bool is_managed = kind_ == LaneKind::kManaged;
-  const uint32_t most = is_managed ? swarm_.operations : swarm_.operations / 3;
-  const uint64_t pauses = is_managed ? 4 : 7;  // of eight
+  const bool is_busy = kind_ == LaneKind::kManaged || kind_ == LaneKind::kCached;
+  const uint32_t most = is_busy ? swarm_.operations : swarm_.operations / 3;
+  const uint64_t pauses = is_busy ? 4 : 7;  // of eight
   if (lanes_.empty() || posted_ >= most || random_.Chance(pauses, 8)) return;
   Lane& lane = *lanes_[random_.Below(lanes_.size())];
   for (uint64_t i = random_.Below(4); i > 0 && lane.has_room() && !lane.has_failed(); --i) {
@@ -37,6 +37,7 @@ void Lanes::Post(Time now) {
 void Lanes::PostSome(Lane& lane, Time now) {
   if (kind_ == LaneKind::kTagged) return PostTagged(lane, now);
   if (kind_ == LaneKind::kManaged && random_.Chance(7, 8)) return PostManaged(lane, now);
+  if (kind_ == LaneKind::kCached && random_.Chance(7, 8)) return PostCached(lane, now);
   if (kind_ == LaneKind::kReactive && random_.Chance(1, 3)) {
     const bool is_good = random_.Chance(3, 4) && lane.keys.size() < kKeysMax;
     return is_good ? PostRegistered(lane, now) : PostBadRegistration(lane, now);

@@ -43,6 +43,7 @@ constexpr const char* kHelp =
     "  --seed N       run this seed (default 1)\n"
     "  --seeds A..B   run these seeds, both included\n"
     "  --guests       with guests of a hypervisor, where memory is managed\n"
+    "  --cache        with programs that register through the registration cache\n"
     "  --paging       simulate the pager of managed memory on a failing swap store instead\n"
     "  --cm           simulate connection managers on a bad network instead\n"
     "  --iwarp        simulate iWARP queue pairs over a bad byte stream instead\n"
@@ -62,7 +63,7 @@ constexpr const char* kHelp =
     "  verbena-sim --cm --minutes 1\n";
 
 // What is simulated: adapters, or one of the other state machines.
-enum class Subject : uint8_t { kAdapters, kGuests, kPaging, kCm, kIwarp };
+enum class Subject : uint8_t { kAdapters, kGuests, kCache, kPaging, kCm, kIwarp };
 
 const char* OptionOf(Subject subject) {
   switch (subject) {
@@ -70,6 +71,8 @@ const char* OptionOf(Subject subject) {
       return "";
     case Subject::kGuests:
       return "--guests ";
+    case Subject::kCache:
+      return "--cache ";
     case Subject::kPaging:
       return "--paging ";
     case Subject::kCm:
@@ -93,7 +96,7 @@ struct Arguments {
 bool ParseFlag(std::string_view name, Arguments& arguments) {
   if (name == "--help") return arguments.help = true;
   for (const Subject subject :
-       {Subject::kGuests, Subject::kPaging, Subject::kCm, Subject::kIwarp}) {
+       {Subject::kGuests, Subject::kCache, Subject::kPaging, Subject::kCm, Subject::kIwarp}) {
     if (std::string(name) + " " != OptionOf(subject)) continue;
     arguments.subject = subject;
     return true;
@@ -189,6 +192,13 @@ void Describe(const Simulator::Result& result) {
       {result.managed.hypervisor.lowered, "lowered"},
       {result.managed.hypervisor.crashes, "crashes of the broker"},
       {result.managed.hypervisor.guests_gone, "guests that crashed"},
+      {result.cached.cache.hits_fast + result.cached.cache.hits_slow, "cache hits"},
+      {result.cached.cache.misses, "misses"},
+      {result.cached.cache.merges, "merges"},
+      {result.cached.cache.changes, "changes in place"},
+      {result.cached.cache.evictions, "evictions"},
+      {result.cached.cache.invalidations, "invalidations"},
+      {result.cached.replaced, "pages given up"},
   };
   std::string text;
   for (const auto& [count, name] : counts) text += std::to_string(count) + " " + name + ", ";
@@ -311,6 +321,8 @@ bool RunSubject(uint64_t seed, const Arguments& arguments, bool& is_written) {
       return RunAdapters(Swarm::Draw(seed), arguments, is_written);
     case Subject::kGuests:
       return RunAdapters(Swarm::DrawWithGuests(seed), arguments, is_written);
+    case Subject::kCache:
+      return RunAdapters(Swarm::DrawWithCache(seed), arguments, is_written);
     case Subject::kPaging:
       return RunMachine<PagingRun>("paging", PagingPlan::Draw(seed), arguments);
     case Subject::kCm:

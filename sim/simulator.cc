@@ -54,7 +54,8 @@ Simulator::Simulator(const Swarm& swarm, wire::PcapngWriter* capture)
   reactive_ = std::make_unique<Lanes>(LaneKind::kReactive, swarm, endnodes_, findings_);
   tagged_ = std::make_unique<Lanes>(LaneKind::kTagged, swarm, endnodes_, findings_);
   managed_ = std::make_unique<Lanes>(LaneKind::kManaged, swarm, endnodes_, findings_);
-  programs_ = {xrc_.get(), reactive_.get(), tagged_.get(), managed_.get()};
+  cached_ = std::make_unique<Lanes>(LaneKind::kCached, swarm, endnodes_, findings_);
+  programs_ = {xrc_.get(), reactive_.get(), tagged_.get(), managed_.get(), cached_.get()};
 }
 
 Simulator::Result Simulator::RunAll() {
@@ -96,6 +97,7 @@ Simulator::Result Simulator::RunAll() {
   result_.unexpected = tagged_->unexpected();
   result_.rendezvous = tagged_->rendezvous();
   result_.managed = managed_->managed_counters();
+  result_.cached = cached_->cached_counters();
   result_.succeeded = workload_.succeeded();
   result_.virtual_time = now() - Time();
   return result_;

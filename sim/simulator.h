@@ -51,6 +51,7 @@ class Simulator {
     uint64_t unexpected = 0;      // and without one
     uint64_t rendezvous = 0;      // matched messages whose bytes were read
     ManagedCounters managed;
+    CachedCounters cached;
     Workload::Tally succeeded{};  // by opcode
     uint64_t digest = 0;          // of all packets and completions: equal for two runs of one seed
     Duration virtual_time;
@@ -128,6 +129,7 @@ class Simulator {
   std::unique_ptr<Lanes> reactive_;
   std::unique_ptr<Lanes> tagged_;
   std::unique_ptr<Lanes> managed_;
+  std::unique_ptr<Lanes> cached_;
   std::vector<Program*> programs_;  // all other programs
   std::vector<std::unique_ptr<Connection>> connections_;
   bool is_calm_ = false;  // the liveness phase

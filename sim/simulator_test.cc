@@ -106,6 +106,28 @@ TEST(SimulatorTest, EveryKindOfTroubleAndOfWorkIsMet) {
   EXPECT_EQ(Rare(sum), "");
 }
 
+// Programs that register for each operation: the real cache finds, merges, changes, evicts and
+// gives up registrations while packets are lost, and no byte is of a wrong frame.
+TEST(SimulatorTest, CachedRegistrationsAreUsedAndGivenUp) {
+  constexpr uint64_t kSeeds = VERBENA_DCHECK ? 20 : 100;
+  CachedCounters sum;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Swarm swarm = Swarm::DrawWithCache(seed);
+    const Simulator::Result result = Simulator::Run(swarm, nullptr);
+    EXPECT_EQ(result.failure, "") << "seed " << seed;
+    if (seed <= 3) EXPECT_EQ(result.digest, Simulator::Run(swarm, nullptr).digest);
+    sum += result.cached;
+  }
+  EXPECT_GT(sum.cache.hits_fast, kSeeds);
+  EXPECT_GT(sum.cache.hits_slow, 2 * kSeeds);
+  EXPECT_GT(sum.cache.misses, 20 * kSeeds);
+  EXPECT_GT(sum.cache.merges, kSeeds / 2);
+  EXPECT_GT(sum.cache.changes, kSeeds);
+  EXPECT_GT(sum.cache.evictions, kSeeds);
+  EXPECT_GT(sum.cache.invalidations, kSeeds);
+  EXPECT_GT(sum.replaced, 10 * kSeeds);
+}
+
 // Packets to a dead process reach its successor at the same port, with the same queue pair numbers
 // and sequence numbers: no queue pair must accept them as its own peer's.
 TEST(SimulatorTest, AProcessThatStartsAgainIsNotTakenForTheDeadOne) {

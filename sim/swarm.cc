@@ -1,6 +1,7 @@
 #include "sim/swarm.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/random.h"
 #include "paging/options.h"
@@ -104,6 +105,22 @@ void DrawGuests(Random& random, Swarm& swarm) {
   swarm.store_failures = swarm.store_outages = swarm.store_corruption = 0;
 }
 
+// Few pages and many operations, so that the same bytes are met again, in small tables.
+void DrawCached(Random& random, Swarm& swarm) {
+  constexpr CacheKind kKinds[] = {CacheKind::kEvents,    CacheKind::kEvents,  CacheKind::kEvents,
+                                  CacheKind::kEvents,    CacheKind::kEvents,  CacheKind::kAnnounces,
+                                  CacheKind::kAnnounces, CacheKind::kNothing, CacheKind::kOff};
+  swarm.cached_connections = static_cast<uint32_t>(1 + random.Below(3));
+  swarm.cache_kind = kKinds[random.Below(std::size(kKinds))];
+  swarm.cache_exclusive = random.Chance(1, 4);
+  swarm.cache_keeps_keys = random.Chance(1, 3);
+  swarm.cache_rekeys = random.Chance(3, 4);
+  swarm.cache_pages = static_cast<uint32_t>(random.Between(6, 24));
+  swarm.cache_entries = static_cast<uint32_t>(random.Between(2, 24));
+  swarm.cache_bytes_pages = static_cast<uint32_t>(random.Between(4, 32));
+  swarm.remaps = random.Chance(1, 8) ? 0 : static_cast<uint32_t>(random.Between(20, 400));
+}
+
 // One connection must not be affected by the faults of the others.
 void Spare(Random& random, Swarm& swarm) {
   swarm.has_spared = true;
@@ -166,6 +183,15 @@ Swarm Swarm::DrawWithGuests(uint64_t seed) {
   return swarm;
 }
 
+Swarm Swarm::DrawWithCache(uint64_t seed) {
+  constexpr uint64_t kStream = 0xCAC4E;  // other draws are those of Draw
+  Random random(seed ^ kStream);
+  Swarm swarm = Draw(seed);
+  swarm.crash = 0;  // see reactive_connections in Draw
+  DrawCached(random, swarm);
+  return swarm;
+}
+
 std::string Swarm::ToString() const {
   std::string text;
   Line(text, "seed", seed);
@@ -181,6 +207,7 @@ std::string Swarm::ToString() const {
   Line(text, "reactive_connections", reactive_connections);
   Line(text, "tag_connections", tag_connections);
   Line(text, "managed_connections", managed_connections);
+  Line(text, "cached_connections", cached_connections);
   Line(text, "operations", operations);
   Line(text, "slots", slots);
   Line(text, "slot_bytes", slot_bytes);
@@ -230,6 +257,14 @@ std::string Swarm::ToString() const {
   Line(text, "budget_changes", budget_changes);
   Line(text, "discards", discards);
   Line(text, "quiesces", quiesces);
+  Line(text, "cache_kind", static_cast<uint64_t>(cache_kind));
+  Line(text, "cache_exclusive", cache_exclusive ? 1 : 0);
+  Line(text, "cache_keeps_keys", cache_keeps_keys ? 1 : 0);
+  Line(text, "cache_rekeys", cache_rekeys ? 1 : 0);
+  Line(text, "cache_pages", cache_pages);
+  Line(text, "cache_entries", cache_entries);
+  Line(text, "cache_bytes_pages", cache_bytes_pages);
+  Line(text, "remaps", remaps);
   Line(text, "granted_keys_max", granted_keys_max);
   Line(text, "granted_keys", granted_keys);
   Line(text, "registration", registration);

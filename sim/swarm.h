@@ -7,6 +7,14 @@
 
 namespace verbena::sim {
 
+// What the registration cache of a program hears of memory that is given up.
+enum class CacheKind : uint8_t {
+  kEvents,     // a userfaultfd reports it
+  kAnnounces,  // the program announces it
+  kNothing,    // nothing: it keeps nothing
+  kOff,        // it releases immediately
+};
+
 // Everything that one seed decides about a run before it starts. Each kind of fault is off in about
 // half of the runs: a fault that is always on would hide others, and a run without loss allows
 // stricter checks. All probabilities are out of 1000. A value type.
@@ -15,6 +23,10 @@ struct Swarm {
   // The same, and managed memory is that of guests of a hypervisor, in half of the runs that have
   // managed memory.
   [[nodiscard]] static Swarm DrawWithGuests(uint64_t seed);
+
+  // The same, and programs that register a buffer for each operation, through the registration
+  // cache. No endnode crashes.
+  [[nodiscard]] static Swarm DrawWithCache(uint64_t seed);
 
   uint64_t seed = 0;
   uint32_t endnodes = 2;
@@ -29,6 +41,7 @@ struct Swarm {
   uint32_t reactive_connections = 0;  // whose senders continue after a failed registration
   uint32_t tag_connections = 0;       // whose messages have tags
   uint32_t managed_connections = 0;   // to managed memory
+  uint32_t cached_connections = 0;    // whose programs register through the registration cache
   uint32_t operations = 0;            // in total
   uint32_t slots = 0;                 // buffers per connection, side and kind
   uint32_t slot_bytes = 0;
@@ -83,6 +96,15 @@ struct Swarm {
   uint32_t pressure_crashes = 0;  // ...per step: one of these ends, and another begins...
   uint32_t broker_crashes = 0;    // ...per step...
   uint32_t hypervisor_pages = 0;  // ...and the budget of all
+
+  CacheKind cache_kind = CacheKind::kEvents;
+  bool cache_exclusive = false;    // CacheOptions::exclusive
+  bool cache_keeps_keys = false;   // R_Keys stay valid after their release
+  bool cache_rekeys = true;        // the adapter can change keys in place
+  uint32_t cache_pages = 16;       // of a program
+  uint32_t cache_entries = 8;      // registrations at a time
+  uint32_t cache_bytes_pages = 8;  // registered pages at a time, of those that are not in use
+  uint32_t remaps = 0;             // per step and registration: the program gives pages up
 
   uint32_t granted_keys_max = 0;  // windows and own regions that a side grants its peer
   uint32_t granted_keys = 0;      // per operation: uses such a key

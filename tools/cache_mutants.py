@@ -1,9 +1,11 @@
-"""Mutants of src/cache, and of the events that it hears."""
+"""Mutants of src/cache, of the events that it hears, and of the list of shared buffers."""
 
-from mutant import Detector, Mutant, Tests, Torture
+from mutant import Detector, Mutant, Simulator, Tests, Torture
 
 EVENTS, GATE, HIT = "base/page_events.cc", "cache/gate.h", "cache/hit.h"
 CORE, ACQUIRE, COLLECT = "cache/core.h", "cache/core_acquire.cc", "cache/core_collect.cc"
+DIRECTORY, SERVICE = "host/buffer_directory.cc", "host/buffer_service.cc"
+CLIENT, PEER = "host/buffer_client.cc", "cache/peer_buffers.cc"
 
 _REPORTED = "message.event == UFFD_EVENT_REMOVE || message.event == UFFD_EVENT_UNMAP"
 _MOVED = "} else if (is_read && message.event == UFFD_EVENT_REMAP) {"
@@ -19,6 +21,15 @@ def _orders(name: str) -> Tests:
 
 def _test(name: str) -> Tests:
     return Tests("cache_test", name)
+
+
+def _host(name: str) -> Tests:
+    return Tests("host_test", name)
+
+
+def _simulator() -> Simulator:
+    """Programs that register through the cache, over simulated adapters."""
+    return Simulator(options=("--cache",))
 
 
 def _mutant(rule: str, file: str, old: str, new: str, detector: Detector) -> Mutant:
@@ -120,4 +131,70 @@ MUTANTS = [
     _mutant("what is parked waits for a handle", COLLECT,
             "      entry.has_one_handle = false;\n", "",
             _orders("AReaderWithAnOldHintPutsOffNoRelease")),
+    # The same, and what only data shows: bytes of the wrong frame, over simulated adapters.
+    _mutant("a munmap that is not read yet counts as none, over adapters", CORE,
+            "if (IsPending()) [[unlikely]] {", "if (false) {", _simulator()),
+    _mutant("what was given up while it was registered is kept", ACQUIRE,
+            "const bool stays = is_kept && !entry.is_given_up && tables_.gate.is_open()",
+            "const bool stays = is_kept && tables_.gate.is_open()", _simulator()),
+    _mutant("what was given up ends while it is in use", COLLECT,
+            "if (!is_held && tables_.references.IsFree(number)) {", "if (!is_held) {",
+            _simulator()),
+    _mutant("a given up R_Key stays parked", COLLECT,
+            "if (changed && !entry.is_given_up && !is_shut_ && tables_.gate.is_open()) {",
+            "if (changed && !is_shut_ && tables_.gate.is_open()) {",
+            _orders("NoParkedEntryIsStale")),
+    # Shared buffers.
+    _mutant("two processes publish the same bytes", DIRECTORY,
+            "if (other.entry.owner != client.process && other.bytes().Overlaps(bytes)) {",
+            "if (other.entry.owner != client.process && other.bytes().last < bytes.first) {",
+            _host("BufferDirectoryTest.ABufferHasOneOwner")),
+    _mutant("a name of another user is found", DIRECTORY,
+            "  if (uid != 0 && uid != buffer.entry.owner.uid && !is_for_all) return no_such();\n",
+            "  static_cast<void>(is_for_all);\n  static_cast<void>(uid);\n",
+            _host("BufferDirectoryTest.ANameIsFoundByItsUserOnly")),
+    _mutant("names of other users are listed", DIRECTORY,
+            "const bool is_seen = reader.sees_all || entry.owner.uid == reader.process.uid ||",
+            "const bool is_seen = true || reader.sees_all ||",
+            _host("BufferDirectoryTest.ANameIsFoundByItsUserOnly")),
+    _mutant("an R_Key gives more than the descriptor", DIRECTORY,
+            "if (rights.Has(access) && file.Allows(rights)) return Use(client, buffer);",
+            "if (rights.Has(access)) return Use(client, buffer);",
+            _host("BufferDirectoryTest.AKeyGivesNoMoreThanTheDescriptor")),
+    _mutant("another process withdraws a buffer", DIRECTORY,
+            "if (!clients_.at(client).published.contains(number)) return false;",
+            "if (!clients_.contains(client) || !buffers_.contains(number)) return false;",
+            _host("LyingClientThreads.ANumberOfAnotherConnectionEndsTheConnection")),
+    _mutant("the end of a buffer is not reported", DIRECTORY,
+            "    ended_.push_back({user, number});\n", "",
+            _host("BufferDirectoryTest.WhatIsWithdrawnEndsForThoseThatFoundIt")),
+    _mutant("buffers of a process that is gone stay", SERVICE,
+            "  directory_.RemoveClient(client);\n", "",
+            _host("BufferServiceTest.AnOwnerThatIsGoneIsReportedToThoseThatFound")),
+    _mutant("an owner lasts as long as its socket", "host/broker_buffers.cc",
+            "!Watch(process, Source::kBufferProcess, id, EPOLLIN)", "process < 0",
+            _host("BufferClientThreads.AnOwnerEndsThoughItsChildHasTheSocket")),
+    _mutant("what was found outlives the broker", CLIENT,
+            "  for (auto& [number, found] : found_) found.has_ended->store(true, "
+            "std::memory_order_release);\n", "",
+            _host("BufferClientThreads.TheNextBrokerHasWhatWasPublished")),
+    _mutant("the next broker does not hear of what was published", CLIENT,
+            "  channel_ = std::move(*channel);\n  PublishAgain();\n",
+            "  channel_ = std::move(*channel);\n",
+            _host("BufferClientThreads.TheNextBrokerHasWhatWasPublished")),
+    _mutant("files of a process are not bounded", SERVICE,
+            "return static_cast<size_t>(count) < options_.client_files_max;",
+            "return static_cast<size_t>(count) <= ~size_t{0} - 1;",
+            _host("LyingClientThreads.FilesAreBounded")),
+    # The list of a client at its server.
+    _mutant("a buffer at the server gives rights that it lacks", PEER,
+            "if (covers && notice.access.Has(access))",
+            "if (covers && (covers || notice.access.Has(access)))",
+            _test("PeerBuffersTest.TheSameBytesCanBeThereWithDifferentRights")),
+    _mutant("a client fills its server", PEER,
+            "if (notices_.size() >= buffers_max_) {", "if (false) {",
+            _test("PeerBuffersTest.AClientCannotFillTheServer")),
+    _mutant("the server does not hear of the end of a key", "cache/announcing_backend.cc",
+            "    announce({.kind = BufferNotice::Kind::kEnded, .number = *record.number});\n", "",
+            _test("AnnouncedCacheTest.AReleasedKeyIsNotAtTheServer")),
 ]
