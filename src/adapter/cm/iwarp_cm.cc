@@ -312,6 +312,17 @@ void IwarpCm::Erase(IwarpStream& stream) {
   streams_.erase(stream.id);
 }
 
+// The peer of an open stream may have sent nothing yet.
+void IwarpCm::OnSilence(IwarpStream& stream, Time now) {
+  SetDeadline(stream, Time::Never());
+  if (stream.agreement->stream.waits_for_first) {
+    stream.qp->AssumePeerReady();
+  } else if (stream.qp->RepeatReady() && ++stream.ready_repeats < options_.ready_repeats) {
+    SetDeadline(stream, now + options_.ready_patience * (1 << 2 * stream.ready_repeats));
+  }
+  run_queue_.Push(*stream.qp);
+}
+
 void IwarpCm::OnTime(Time now) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     IwarpStream& stream = *Find(deadlines_.begin()->second);
@@ -319,6 +330,8 @@ void IwarpCm::OnTime(Time now) {
         stream.phase == StreamPhase::kConnecting || stream.phase == StreamPhase::kAwaitsReply;
     if (connects) {
       FailConnect(stream, CmEventType::kUnreachable, 0);
+    } else if (stream.phase == StreamPhase::kOpen) {
+      OnSilence(stream, now);
     } else {
       if (stream.phase == StreamPhase::kAwaitsRequest) ++counters_.handshake_timeouts;
       Erase(stream);

@@ -119,6 +119,7 @@ class IwarpCm {
   void OnClosing(IwarpStream& stream);
   size_t ReadFor(IwarpStream& stream);
 
+  void OnSilence(IwarpStream& stream, Time now);
   // The stream serves `qp` from now on.
   void Open(IwarpStream& stream, QueuePair& qp);
   // Sends what is left and closes the stream. Its queue pair, if it has one, fails.

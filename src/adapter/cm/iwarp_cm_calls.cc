@@ -173,6 +173,10 @@ ErrorOr<void> IwarpCm::Accept(CmEnd& base, const ConnectionParameters& parameter
   (*stream)->Put(accepted.reply.bytes());
   (*stream)->agreement = accepted.agreement;
   Open(**stream, **qp);
+  if (accepted.agreement.stream.waits_for_first &&
+      accepted.agreement.rtr == transport::MpaRtr::kNone) {
+    SetDeadline(**stream, now + options_.first_frame_patience);
+  }
   end.queue->Raise(end, {.type = CmEventType::kEstablished});
   static_cast<void>(OnRan(**qp, now));
   return {};
@@ -204,6 +208,7 @@ ErrorOr<void> IwarpCm::Establish(CmEnd& base, Time now) {
   if (!qp) return Fail(qp.error());
   Open(**stream, **qp);
   if ((*stream)->agreement->rtr != transport::MpaRtr::kNone) (*qp)->SendReadyToReceive();
+  SetDeadline(**stream, now + options_.ready_patience);
   static_cast<void>(OnRan(**qp, now));
   return {};
 }

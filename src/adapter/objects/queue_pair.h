@@ -149,6 +149,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   void AttachStream(IwarpStream& stream, const transport::MpaAgreement& agreement);
   void DetachStream();
   void SendReadyToReceive();
+  bool RepeatReady() { return iwarp().RepeatReady(); }
+  void AssumePeerReady() { iwarp().AssumePeerReady(); }
   // See IwarpQp.
   [[nodiscard]] size_t OnBytes(wire::StreamOffset at, std::span<std::byte> bytes,
                                transport::Step& step) {
