@@ -108,13 +108,30 @@ def guest_costs(found: dict) -> list[str]:
     return table(["what", "measured", "unit", "aim", "met"], rows)
 
 
+def kernel_stacks(found: dict) -> list[str]:
+    rows = [[f"{wire}: {name}", one["figure"], one["ours"], one["beside"], one["ratio"],
+             one["aim"], one["met"]]
+            for wire, rows in found.items() for name, one in rows.items()]
+    return table(["what", "unit", "Verbena", "kernel", "ratio", "aim", "met"], rows)
+
+
+def registration_cache(found: dict) -> list[str]:
+    plain, cached = found["plain_us"], found["cache_us"]
+    return table(["bytes", "registered each time", "with the cache", "times as fast"],
+                 [[size, plain[size], cached[size], plain[size] / cached[size]]
+                  for size in sorted(plain, key=int)])
+
+
 SECTIONS = {"memory": ("Memory core, reliable connection and wire", memory),
             "peers": ("The network", peers),
             "progress": ("Shared processors", progress),
             "faults": ("Faults", faults),
             "ucx": ("UCX: latency in us, bandwidth in MB/s", ucx),
             "cm": ("Connections and rsockets: us, 1/s, Gb/s", connections),
-            "guests": ("Guests", guest_costs)}
+            "guests": ("Guests", guest_costs),
+            "kernel_stacks": ("The kernel's software RDMA, in a guest", kernel_stacks),
+            "registration_cache_rxe": ("The registration cache over Soft-RoCE: us per message",
+                                       registration_cache)}
 
 
 def where_line(where: dict) -> str:
