@@ -136,6 +136,13 @@ def registration_cache_hits(found: dict) -> list[str]:
             *cache_figure("registration_cache", found)]
 
 
+def kernel_stacks(found: dict) -> list[str]:
+    rows = [[f"{wire}: {name}", one["figure"], one["ours"], one["beside"], one["ratio"],
+             one["aim"], one["met"]]
+            for wire, rows in found.items() for name, one in rows.items()]
+    return table(["what", "unit", "Verbena", "kernel", "ratio", "aim", "met"], rows)
+
+
 SECTIONS = {"memory": ("Memory core, reliable connection and wire", memory),
             "peers": ("The network", peers),
             "progress": ("Shared processors", progress),
@@ -144,6 +151,7 @@ SECTIONS = {"memory": ("Memory core, reliable connection and wire", memory),
             "cm": ("Connections and rsockets: us, 1/s, Gb/s", connections),
             "iwarp": ("iWARP and TCP", iwarp_and_tcp),
             "guests": ("Guests", guest_costs),
+            "kernel_stacks": ("The kernel's software RDMA, in a guest", kernel_stacks),
             "registration_cache": ("The registration cache", registration_cache_hits),
             "registration_cache_rxe": ("The registration cache over Soft-RoCE",
                                        lambda found: cache_figure("registration_cache_rxe",

@@ -118,6 +118,11 @@ struct Options {
   // An iWARP device has queue pairs of type RC, which CmId connects and moves to RTS
   // (docs/iwarp.md).
   TransportType transport = TransportType::kRoce;
+  // Of iWARP: how a connection is set up. The revision of MPA that requests have (1 or 2; requests
+  // of peers may have either), and whether the segments have a CRC: without it they have one only
+  // if the peer wants it.
+  uint8_t mpa_revision = 2;
+  bool mpa_crc = true;
 
   // The UDP ports of endpoints: endpoint 0 has base_port, endpoint n has endpoint_base_port + n.
   // All processes that talk to each other must have the same two. See docs/fabric.md.

@@ -45,6 +45,15 @@ struct IwarpOptions {
   Duration reply_timeout = Seconds(20);
   // How long a listener pauses when the process has no file descriptor for a connection.
   Duration accept_retry = Milliseconds(100);
+  // How long this side, if it has accepted, waits for the first frame of a peer that does not say
+  // when it is ready (RFC 5044, 7.1.2: for ever). The kernel's siw says it only if its
+  // `peer_to_peer` is on.
+  Duration first_frame_patience = Milliseconds(500);
+  // How long this side, if it has connected, waits for an answer before it says again that it is
+  // ready; four times as long each time, and ready_repeats times in all. The kernel's siw does not
+  // notice frames that come between its reply and the moment when it expects them.
+  Duration ready_patience = Milliseconds(50);
+  uint8_t ready_repeats = 3;
   // How long a stream that this side has closed waits for the peer to close it, too.
   Duration close_timeout = Seconds(5);
 };

@@ -38,6 +38,8 @@ constexpr const char* kLibrary = "libibverbs.so.1";
 struct Choices {
   std::string link_layer = {};
   std::string transport = {};
+  std::string mpa_revision = {};
+  std::string mpa_crc = {};
   std::string trace = {};
   std::string log = {};
   bool stats = false;
@@ -74,6 +76,8 @@ void Set(const char* name, const std::string& value) { setenv(name, value.c_str(
 void SetUp(const Choices& choices) {
   if (!choices.link_layer.empty()) Set("VERBENA_LINK_LAYER", choices.link_layer);
   if (!choices.transport.empty()) Set("VERBENA_TRANSPORT", choices.transport);
+  if (!choices.mpa_revision.empty()) Set("VERBENA_MPA_REVISION", choices.mpa_revision);
+  if (!choices.mpa_crc.empty()) Set("VERBENA_MPA_CRC", choices.mpa_crc);
   // Absolute, because the program can change its directory before the library opens the file.
   if (!choices.trace.empty()) Set("VERBENA_TRACE", fs::absolute(choices.trace));
   if (!choices.log.empty()) Set("VERBENA_LOG", choices.log);
@@ -168,6 +172,7 @@ constexpr const char* kExamples =
     "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
     "  VERBENA_WINDOWS_ONLY=1  VERBENA_TRANSPORT=roce|iwarp|roce,iwarp|iwarp,roce\n"
+    "  VERBENA_MPA_REVISION=1|2  VERBENA_MPA_CRC=on|off\n"
     "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_MEMORY_BUDGET_STRICT=1\n"
     "  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_CACHE=1|SIZE  VERBENA_DEVICE_FILES=on|off\n"
     "  VERBENA_GUEST=NAME  VERBENA_GUEST_MIN=SIZE  VERBENA_GUEST_MAX=SIZE\n"
@@ -297,6 +302,36 @@ void AddBudgetOptions(Command command, Choices& choices, const CommandOption& pi
       .Needs(budget);
 }
 
+void AddTransportOptions(Command command, Choices& choices) {
+  const CommandOption link_layer =
+      command
+          .AddOption(
+              "--link-layer", choices.link_layer,
+              "the kind of device that the program sees: roce, addressed by GID, or ib, also "
+              "addressed by LID (roce)")
+          .OneOf({"roce", "ib"});
+  const CommandOption transport =
+      command
+          .AddOption(
+              "--transport", choices.transport,
+              "what the device speaks: roce (RoCEv2 over UDP), or iwarp (RDMA over TCP), for "
+              "programs that connect by librdmacm, as perftest does with -R; with both, the "
+              "program sees two devices, and librdmacm uses the first (roce)")
+          .OneOf({"roce", "iwarp", "roce,iwarp", "iwarp,roce"})
+          .Excludes(link_layer);
+  command
+      .AddOption("--mpa-revision", choices.mpa_revision,
+                 "of iWARP: the revision of MPA that requests for connections have (2)")
+      .OneOf({"1", "2"})
+      .Needs(transport);
+  command
+      .AddOption("--mpa-crc", choices.mpa_crc,
+                 "of iWARP: off leaves the CRC of segments out if the peer does not want it, "
+                 "either (on)")
+      .OneOf({"on", "off"})
+      .Needs(transport);
+}
+
 }  // namespace
 
 void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& outcome) {
@@ -306,20 +341,7 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
   };
   const auto state = std::make_shared<State>();
   Command command = root.AddCommand("run", "run an unmodified RDMA program on Verbena");
-  const CommandOption link_layer =
-      command
-          .AddOption(
-              "--link-layer", state->choices.link_layer,
-              "the kind of device that the program sees: roce, addressed by GID, or ib, also "
-              "addressed by LID (roce)")
-          .OneOf({"roce", "ib"});
-  command
-      .AddOption("--transport", state->choices.transport,
-                 "what the device speaks: roce (RoCEv2 over UDP), or iwarp (RDMA over TCP), for "
-                 "programs that connect by librdmacm, as perftest does with -R; with both, the "
-                 "program sees two devices, and librdmacm uses the first (roce)")
-      .OneOf({"roce", "iwarp", "roce,iwarp", "iwarp,roce"})
-      .Excludes(link_layer);
+  AddTransportOptions(command, state->choices);
   command
       .AddOption("--trace", state->choices.trace,
                  "append all packets to this pcapng file, for Wireshark; %p in the name becomes "

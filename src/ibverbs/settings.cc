@@ -20,6 +20,22 @@ LinkLayer LinkLayerOf(std::string_view value) {
   return LinkLayer::kRoce;
 }
 
+uint8_t MpaRevisionOf(std::string_view value) {
+  if (value == "1") return 1;
+  if (!value.empty() && value != "2") {
+    LogOnce("VERBENA_MPA_REVISION must be 1 or 2, not '" + std::string(value) + "'");
+  }
+  return 2;
+}
+
+bool MpaCrcOf(std::string_view value) {
+  if (value == "off") return false;
+  if (!value.empty() && value != "on") {
+    LogOnce("VERBENA_MPA_CRC must be on or off, not '" + std::string(value) + "'");
+  }
+  return true;
+}
+
 uint64_t BudgetOf(std::string_view value) {
   constexpr uint64_t kBudgetMin = uint64_t{1} << 20;
   if (value.empty()) return 0;
@@ -105,6 +121,8 @@ Settings Settings::FromEnvironment(TransportType transport) {
                                    : LinkLayerOf(Variable("VERBENA_LINK_LAYER"));
   return {.link_layer = link_layer,
           .transport = transport,
+          .mpa_revision = MpaRevisionOf(Variable("VERBENA_MPA_REVISION")),
+          .mpa_crc = MpaCrcOf(Variable("VERBENA_MPA_CRC")),
           .trace = TraceVariable(),
           .strict = IsOn("VERBENA_STRICT"),
           .pin = pin,
@@ -125,6 +143,8 @@ Settings Settings::FromEnvironment(TransportType transport) {
 Options Settings::ToOptions() const {
   Options options;
   options.transport = transport;
+  options.mpa_revision = mpa_revision;
+  options.mpa_crc = mpa_crc;
   options.strict = strict;
   options.pin = pin;
   options.page_events = page_events;

@@ -19,6 +19,8 @@ enum class LinkLayer : uint8_t {
 struct Settings {
   LinkLayer link_layer = LinkLayer::kRoce;         // VERBENA_LINK_LAYER=roce|ib
   TransportType transport = TransportType::kRoce;  // of the device
+  uint8_t mpa_revision = 2;                        // VERBENA_MPA_REVISION=1|2: see Options
+  bool mpa_crc = true;                             // VERBENA_MPA_CRC=on|off: see Options
   std::string trace = {};                          // VERBENA_TRACE=FILE.pcapng; %p is the process
   bool strict = false;                             // VERBENA_STRICT=1: see Options::strict
   bool pin = false;                                // VERBENA_PIN=1: see Options::pin

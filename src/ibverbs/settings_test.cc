@@ -20,7 +20,7 @@ class SettingsTest : public ::testing::Test {
          {"VERBENA_LINK_LAYER", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT", "VERBENA_PIN",
           "VERBENA_PAGE_EVENTS", "VERBENA_WINDOWS_ONLY", "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP",
           "VERBENA_TRANSPORT", "VERBENA_MEMORY_BUDGET_STRICT", "VERBENA_LOG", "VERBENA_STAT",
-          "VERBENA_CACHE"}) {
+          "VERBENA_CACHE", "VERBENA_MPA_REVISION", "VERBENA_MPA_CRC"}) {
       unsetenv(name);
     }
   }
@@ -75,6 +75,23 @@ TEST_F(SettingsTest, TransportsAreTheDevicesInTheirOrder) {
   EXPECT_EQ(transports("roce,iwarp"), (std::vector{kRoce, kIwarp}));
   EXPECT_EQ(transports("iwarp,roce"), (std::vector{kIwarp, kRoce}));
   EXPECT_EQ(transports("carrier-pigeon"), std::vector{kRoce});
+}
+
+TEST_F(SettingsTest, TheSetUpOfIwarpConnectionsIsAChoice) {
+  EXPECT_EQ(Settings::FromEnvironment().ToOptions().mpa_revision, 2);
+  EXPECT_TRUE(Settings::FromEnvironment().ToOptions().mpa_crc);
+  setenv("VERBENA_MPA_REVISION", "1", 1);
+  setenv("VERBENA_MPA_CRC", "off", 1);
+  EXPECT_EQ(Settings::FromEnvironment().ToOptions().mpa_revision, 1);
+  EXPECT_FALSE(Settings::FromEnvironment().ToOptions().mpa_crc);
+  setenv("VERBENA_MPA_REVISION", "3", 1);
+  setenv("VERBENA_MPA_CRC", "0", 1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Settings::FromEnvironment().mpa_revision, 2);
+  EXPECT_TRUE(Settings::FromEnvironment().mpa_crc);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("VERBENA_MPA_REVISION must be 1 or 2, not '3'"), std::string::npos);
+  EXPECT_NE(said.find("VERBENA_MPA_CRC must be on or off, not '0'"), std::string::npos);
 }
 
 TEST_F(SettingsTest, ThePercentPOfATraceIsTheProcess) {

@@ -1,8 +1,13 @@
 // Queue pairs of an iWARP device, connected by the connection manager, over TCP of this machine.
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -37,7 +42,10 @@ std::string_view TextOf(const CmPrivateData& data) {
 
 // A program on an iWARP device: a queue pair in INIT, and a channel.
 struct IwarpNode : VerbsNode {
-  IwarpNode() : VerbsNode("127.0.0.1", IwarpTestOptions()) { Good(qp.Prepare()); }
+  explicit IwarpNode(const Options& options = IwarpTestOptions())
+      : VerbsNode("127.0.0.1", options) {
+    Good(qp.Prepare());
+  }
 
   CmEvent Next() const {
     pollfd file{.fd = channel.fd(), .events = POLLIN, .revents = 0};
@@ -65,7 +73,7 @@ struct IwarpNode : VerbsNode {
 
 class IwarpTest : public testing::Test {
  protected:
-  IwarpTest() {
+  explicit IwarpTest(const Options& of_client = IwarpTestOptions()) : client(of_client) {
     EXPECT_TRUE(listener.Bind({.ip = kIpv4}));
     EXPECT_TRUE(listener.Listen(8));
   }
@@ -85,7 +93,8 @@ class IwarpTest : public testing::Test {
     ASSERT_TRUE(at_client.Establish());
   }
 
-  IwarpNode server, client;
+  IwarpNode server;
+  IwarpNode client;
   CmId listener = server.MakeId();
   CmId at_client = client.MakeId();
   CmId at_server;
@@ -311,6 +320,77 @@ TEST_F(IwarpTest, AQueuePairCanBeConnectedAgain) {
   const Sge sge = client.region.Local(0, 16);
   ASSERT_TRUE(client.qp.Post(Send{.data = sge}));
   EXPECT_EQ(server.WaitStatus(), CompletionStatus::kSuccess);
+}
+
+// Revision 1: nothing says that the connecting side is ready.
+class IwarpOldPeerTest : public IwarpTest {
+ protected:
+  static Options OldOptions() {
+    Options options = IwarpTestOptions();
+    options.mpa_revision = 1;
+    return options;
+  }
+  IwarpOldPeerTest() : IwarpTest(OldOptions()) {}
+};
+
+// RFC 5044, 7.1.2: it waits for the first frame. For ever would end both if the program has the
+// server begin.
+TEST_F(IwarpOldPeerTest, TheServerMaySendFirst) {
+  Connect();
+  client.PostReceive(0, 16);
+  const Sge sge = server.region.Local(0, 16);
+  ASSERT_TRUE(server.qp.Post(Send{.data = sge}));
+  EXPECT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
+}
+
+// A peer that sees the bytes of the request (RFC 5044, 7.1): a plain socket that listens.
+class IwarpRequestTest : public testing::Test {
+ protected:
+  static constexpr std::byte kCrc{0x40}, kEnhanced{0x10};  // of the flags
+
+  IwarpRequestTest() {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    auto* const address = reinterpret_cast<sockaddr*>(&at);
+    EXPECT_EQ(bind(listener_, address, size), 0);
+    EXPECT_EQ(listen(listener_, 1), 0);
+    EXPECT_EQ(getsockname(listener_, address, &size), 0);
+    port_ = ntohs(at.sin_port);
+  }
+  ~IwarpRequestTest() override { close(listener_); }
+
+  // Flags and revision.
+  std::array<std::byte, 2> RequestOf(const Options& options) const {
+    const IwarpNode node(options);
+    CmId id = node.MakeId();
+    EXPECT_TRUE(id.Connect(kIpv4, {.ip = kIpv4, .port = port_}, node.Parameters()));
+    const int peer = accept(listener_, nullptr, nullptr);
+    std::array<std::byte, 20> header{};
+    EXPECT_EQ(recv(peer, header.data(), header.size(), MSG_WAITALL), 20);
+    close(peer);
+    return {header[16], header[17]};
+  }
+
+ private:
+  const int listener_ = socket(AF_INET, SOCK_STREAM, 0);
+  uint16_t port_ = 0;
+};
+
+TEST_F(IwarpRequestTest, HasTheChosenRevision) {
+  Options options = IwarpTestOptions();
+  EXPECT_EQ(RequestOf(options), (std::array{kCrc | kEnhanced, std::byte{2}}));
+  options.mpa_revision = 1;
+  EXPECT_EQ(RequestOf(options), (std::array{kCrc, std::byte{1}}));
+  options.mpa_revision = 3;
+  EXPECT_EQ(CodeOf(Context::Open(options)), ErrorCode::kInvalid);
+}
+
+TEST_F(IwarpRequestTest, NeedNotWantACrc) {
+  Options options = IwarpTestOptions();
+  options.mpa_crc = false;
+  EXPECT_EQ(RequestOf(options), (std::array{kEnhanced, std::byte{2}}));
 }
 
 }  // namespace

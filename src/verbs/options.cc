@@ -53,6 +53,8 @@ adapter::AdapterOptions ToAdapter(const Options& options) {
   to.memory.key_quarantine = ToAdapter(options.key_quarantine);
   to.memory.remote_through_regions = options.remote_through_regions;
   to.transport = options.transport;
+  to.iwarp.mpa_revision = options.mpa_revision;
+  to.iwarp.mpa_crc = options.mpa_crc;
   to.base_port = options.base_port;
   to.endpoint_base_port = options.endpoint_base_port;
   to.endpoints_max = options.endpoints_max;

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Runs programs between Verbena on this machine and the kernel's Soft-RoCE in a guest, in both
-directions.
+"""Runs programs between Verbena on this machine and the kernel's Soft-RoCE and SoftiWARP in a
+guest, in both directions.
 
 usage: interop.py LAB VERBENA SHARE [--only REGEX] [--write FILE] [--listening SECONDS]
 
 LAB is a command that runs a program in the guest (`LAB sh COMMAND`), and on this machine in the
-network that it shares with the guest (`LAB host COMMAND`). The device of the guest is rxe0. VERBENA
-is bin/verbena. SHARE is a folder of this machine that the guest mounts at /share; the guest mounts
-the root of this machine at /host. answers.c and managed.c are compiled into SHARE. Prints a line
-per case, and with --write a Markdown table. Exits with 1 if a case fails. Not part of `make test`,
-because few machines can start a guest.
+network that it shares with the guest (`LAB host COMMAND`). The devices of the guest are rxe0 and
+siw0, in networks of their own. VERBENA is bin/verbena. SHARE is a folder of this machine that the
+guest mounts at /share; the guest mounts the root of this machine at /host. answers.c, late.c and
+managed.c are compiled into SHARE. Cases over iWARP that change how siw sets up connections need a
+kernel that was changed by siw_parameters.sh, and are left out otherwise. Prints a line per case,
+and with --write a Markdown table. Exits with 1 if a case fails. Not part of `make test`, because
+few machines can start a guest.
 """
 
 import argparse
@@ -30,7 +32,11 @@ OUR_ADDRESS = {"ipv4": "10.77.0.1", "ipv6": "fd77::1"}
 THEIR_ADDRESS = {"ipv4": "10.77.0.2", "ipv6": "fd77::2"}
 OUR_GID = {"ipv4": 0, "ipv6": 2}  # 10.77.0.1, fd77::1
 THEIR_GID = {"ipv4": 1, "ipv6": 2}  # 10.77.0.2, fd77::2
-OUR_PROGRAMS = ("answers", "managed")  # compiled into SHARE
+IWARP_OUR_ADDRESS = {"ipv4": "10.77.1.1", "ipv6": "fd77:1::1"}
+IWARP_THEIR_ADDRESS = {"ipv4": "10.77.1.2", "ipv6": "fd77:1::2"}
+OUR_PROGRAMS = ("answers", "late", "managed")  # compiled into SHARE
+SIW_PARAMETERS = "/sys/module/siw/parameters"
+SIW_DEFAULTS = {"mpa_version": "2", "mpa_crc_required": "N", "peer_to_peer": "N"}
 # The server of perftest stops listening after its first connection and listens again for the next
 # one. The kernel rejects a client that connects in between (reason 8), and perftest crashes on its
 # second attempt, because it uses freed memory. Verbena delays the request until the server listens.
@@ -58,6 +64,9 @@ class Case(NamedTuple):
     def tries(self) -> int:
         return 1
 
+    def run_options(self) -> list[str]:
+        return ["--strict"]
+
 
 class ManagedCase(NamedTuple):
     """A program on librdmacm: arguments of both sides, of the server and of the client. {address}
@@ -79,6 +88,43 @@ class ManagedCase(NamedTuple):
 
     def tries(self) -> int:
         return PERFTEST_TRIES if self.program.startswith("ib_") and not self.we_serve else 1
+
+    run_options = Case.run_options
+
+
+class SetUp(NamedTuple):
+    """How an iWARP connection is set up: the options of `verbena run`, and siw's parameters."""
+    name: str
+    ours: tuple[str, ...] = ()
+    theirs: dict[str, str] = {}
+
+
+class IwarpCase(NamedTuple):
+    """A program on librdmacm, over iWARP. {address} is the server's."""
+    program: str
+    arguments: str
+    server: str
+    client: str
+    ip: str
+    we_serve: bool
+    set_up: SetUp
+
+    def name(self) -> str:
+        return f"iwarp ({self.set_up.name}): {Case.name(self)}"
+
+    def words(self, is_here: bool, serves: bool) -> str:
+        address = (IWARP_OUR_ADDRESS if self.we_serve else IWARP_THEIR_ADDRESS)[self.ip]
+        device = "-d siw0 " if self.program.startswith("ib_") and not is_here else ""
+        # late.c: the page is late on our side, because siw has pinned its memory.
+        late = "-l " if self.program == "late" and is_here else ""
+        side = self.server if serves else self.client
+        return f"{device}{self.arguments} {late}{side.format(address=address)}"
+
+    def tries(self) -> int:
+        return PERFTEST_TRIES if self.program.startswith("ib_") else 1
+
+    def run_options(self) -> list[str]:
+        return ["--transport=iwarp", *self.set_up.ours]
 
 
 def pingpongs(ip: str, we_serve: bool):
@@ -122,13 +168,62 @@ def managed(ip: str, we_serve: bool):
         yield ManagedCase("ib_send_lat", "-R -F -n 50 -s 64", "", "{address}", ip, we_serve)
 
 
+def iwarp_programs(ip: str, we_serve: bool, set_up: SetUp):
+    """Programs that show what a set-up may break: framing, the order of messages, depths."""
+    def case(program, arguments, server, client):
+        return IwarpCase(program, arguments, server, client, ip, we_serve, set_up)
+
+    # rping's server reads. Siw lets a server read nothing if the request has no depths.
+    if we_serve or not set_up.name.startswith("revision 1"):
+        yield case("rping", "-v -V -C 10", "-s -a {address}", "-c -a {address}")
+        yield case("rping", "-V -C 3 -S 65535", "-s -a {address}", "-c -a {address}")
+    yield case("late", "", "-s {address}", "{address}")
+    if ip == "ipv4":  # perftest of Debian 12 connects by IPv4 addresses only
+        for operation in ("send", "write", "read"):
+            yield case(f"ib_{operation}_bw", "-R -F -n 200 -s 65536", "", "{address}")
+            yield case(f"ib_{operation}_lat", "-R -F -n 200 -s 64", "", "{address}")
+
+
+def iwarp():
+    """Verbena over iWARP and siw, with everything that the two can agree on."""
+    def set_ups(we_serve: bool):
+        yield SetUp("revision 2, CRC")
+        yield SetUp("revision 2, no CRC", ("--mpa-crc=off",))
+        if we_serve:
+            yield SetUp("revision 2, siw wants CRC", ("--mpa-crc=off",),
+                        {"mpa_crc_required": "Y"})
+            yield SetUp("revision 2, siw says that it is ready", (), {"peer_to_peer": "Y"})
+            yield SetUp("revision 1, CRC", (), {"mpa_version": "1"})
+            yield SetUp("revision 1, no CRC", ("--mpa-crc=off",), {"mpa_version": "1"})
+        else:
+            yield SetUp("revision 1, CRC", ("--mpa-revision=1",))
+            yield SetUp("revision 1, no CRC", ("--mpa-revision=1", "--mpa-crc=off"))
+
+    plain = SetUp("revision 2, CRC")
+    for we_serve in (False, True):
+        for set_up in set_ups(we_serve):
+            for ip in IWARP_OUR_ADDRESS if set_up == plain else ("ipv4",):
+                yield from iwarp_programs(ip, we_serve, set_up)
+        for ip in IWARP_OUR_ADDRESS:
+            yield IwarpCase("ucmatose", "-c 3 -C 10", "-b {address}", "-s {address}", ip, we_serve,
+                            plain)
+            yield IwarpCase("rstream", "-T v -S 4096 -I 10 -C 10", "-b {address}", "-s {address}",
+                            ip, we_serve, plain)
+            for mode in ("accepted", "server-ends"):
+                yield IwarpCase("managed", mode, "-s {address}", "{address}", ip, we_serve, plain)
+
+
 def cases():
+    yield from iwarp()
     for ip in OUR_GID:
         for we_serve in (False, True):
             yield from managed(ip, we_serve)
             yield from pingpongs(ip, we_serve)
             yield from perftests(ip, we_serve)
             yield from answers(ip, we_serve)
+
+
+AnyCase = Case | ManagedCase | IwarpCase
 
 
 class Lab:
@@ -139,31 +234,51 @@ class Lab:
         self.verbena = verbena
         self.share = share
         self.listening = listening
+        self.siw = self.siw_parameters()
         for name, libraries in (("answers", ["-libverbs", "-lpthread"]),
+                                ("late", ["-lrdmacm", "-libverbs", "-lpthread"]),
                                 ("managed", ["-lrdmacm", "-libverbs"])):
             subprocess.run(["cc", "-O1", "-o", str(share / name),
                             str(Path(__file__).with_name(f"{name}.c")), *libraries], check=True)
 
-    def here(self, case: Case | ManagedCase, serves: bool) -> list[str]:
+    def siw_parameters(self) -> set[str]:
+        listed = subprocess.run([self.lab, "sh", f"ls {SIW_PARAMETERS}"], capture_output=True,
+                                text=True, check=False)
+        return set(listed.stdout.split())
+
+    def can_run(self, case: AnyCase) -> bool:
+        return not isinstance(case, IwarpCase) or set(case.set_up.theirs) <= self.siw
+
+    def set_up(self, case: AnyCase) -> None:
+        if not isinstance(case, IwarpCase):
+            return
+        values = {name: value for name, value in (SIW_DEFAULTS | case.set_up.theirs).items()
+                  if name in self.siw}
+        subprocess.run([self.lab, "sh", "; ".join(f"echo {value} > {SIW_PARAMETERS}/{name}"
+                                                  for name, value in values.items()) or "true"],
+                       check=True)
+
+    def here(self, case: AnyCase, serves: bool) -> list[str]:
         ours = case.program in OUR_PROGRAMS
         program = str(self.share / case.program) if ours else case.program
-        return [self.lab, "host", "timeout", str(TIMEOUT_S), str(self.verbena), "run", "--strict",
-                "--", program, *shlex.split(case.words(True, serves))]
+        return [self.lab, "host", "timeout", str(TIMEOUT_S), str(self.verbena), "run",
+                *case.run_options(), "--", program, *shlex.split(case.words(True, serves))]
 
-    def there(self, case: Case | ManagedCase, serves: bool) -> list[str]:
+    def there(self, case: AnyCase, serves: bool) -> list[str]:
         ours = case.program in OUR_PROGRAMS
         program = f"chroot /host /share/{case.program}" if ours else case.program
         return [self.lab, "sh", f"timeout {TIMEOUT_S} {program} {case.words(False, serves)}"]
 
-    def run(self, case: Case | ManagedCase) -> tuple[bool, str]:
+    def run(self, case: AnyCase) -> tuple[bool, str]:
         """Whether both ends succeeded, and the attempt if not the first; or their last lines."""
+        self.set_up(case)
         for attempt in range(1, case.tries() + 1):
             good, why = self.run_once(case)
             if good:
                 return True, "" if attempt == 1 else f"at attempt {attempt}"
         return False, why
 
-    def run_once(self, case: Case | ManagedCase) -> tuple[bool, str]:
+    def run_once(self, case: AnyCase) -> tuple[bool, str]:
         if case.we_serve:
             server, client = self.here(case, serves=True), self.there(case, serves=False)
         else:
@@ -185,11 +300,12 @@ class Lab:
 
 
 def table(results) -> str:
-    lines = ["| program | IP | direction | seen |", "| --- | --- | --- | --- |"]
+    lines = ["| program | set-up | IP | direction | seen |", "| --- | --- | --- | --- | --- |"]
     for case, good, why in results:
         side = "kernel → us" if case.we_serve else "us → kernel"
         seen = f"passed {why}".strip() if good else f"failed: {why}"
-        lines.append(f"| `{case.program} {case.arguments}` | {case.ip} | {side} | {seen} |")
+        how = case.set_up.name if isinstance(case, IwarpCase) else ""
+        lines.append(f"| `{case.program} {case.arguments}` | {how} | {case.ip} | {side} | {seen} |")
     return "\n".join(lines) + "\n"
 
 
@@ -208,7 +324,7 @@ def main() -> int:
               arguments.listening)
     results = []
     for case in cases():
-        if not re.search(arguments.only, case.name()):
+        if not re.search(arguments.only, case.name()) or not lab.can_run(case):
             continue
         good, why = lab.run(case)
         results.append((case, good, why))

@@ -361,6 +361,17 @@ void IwarpCm::Erase(IwarpStream& stream) {
   streams_.erase(stream.id);
 }
 
+// The peer of an open stream may have sent nothing yet.
+void IwarpCm::OnSilence(IwarpStream& stream, Time now) {
+  SetDeadline(stream, Time::Never());
+  if (stream.agreement->stream.waits_for_first) {
+    stream.qp->AssumePeerReady();
+  } else if (stream.qp->RepeatReady() && ++stream.ready_repeats < options_.ready_repeats) {
+    SetDeadline(stream, now + options_.ready_patience * (1 << 2 * stream.ready_repeats));
+  }
+  run_queue_.Push(*stream.qp);
+}
+
 void IwarpCm::OnTime(Time now) {
   if (accept_again_ <= now) ResumeListeners(now);
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
@@ -372,6 +383,8 @@ void IwarpCm::OnTime(Time now) {
     } else if (stream.phase == StreamPhase::kAwaitsRequest &&
                stream.kind == StreamKind::kUndecided && stream.listener->serves.plain) {
       OnUndecided(stream, now);
+    } else if (stream.phase == StreamPhase::kOpen) {
+      OnSilence(stream, now);
     } else {
       const bool is_late =
           stream.phase == StreamPhase::kAwaitsRequest || stream.phase == StreamPhase::kRefused;

@@ -159,6 +159,7 @@ class IwarpCm {
   void OnClosing(IwarpStream& stream);
   size_t ReadFor(IwarpStream& stream);
 
+  void OnSilence(IwarpStream& stream, Time now);
   // The stream serves `qp` from now on.
   void Open(IwarpStream& stream, QueuePair& qp);
   // The queue pair of a plain stream has run, and the system has taken `sent` bytes.

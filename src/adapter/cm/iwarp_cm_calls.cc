@@ -204,6 +204,10 @@ ErrorOr<void> IwarpCm::Accept(CmEnd& base, const ConnectionParameters& parameter
     (*stream)->HeadIsReceived();
   }
   Open(**stream, **qp);
+  const auto& agreed = (*stream)->agreement;
+  if (agreed && agreed->stream.waits_for_first && agreed->rtr == transport::MpaRtr::kNone) {
+    SetDeadline(**stream, now + options_.first_frame_patience);
+  }
   end.queue->Raise(end, {.type = CmEventType::kEstablished});
   static_cast<void>(OnRan(**qp, now));
   return {};
@@ -243,8 +247,10 @@ ErrorOr<void> IwarpCm::Establish(CmEnd& base, Time now) {
     (*stream)->AllocateReceives(options_.receive_buffer);
   }
   Open(**stream, **qp);
-  const auto& agreed = (*stream)->agreement;
-  if (agreed && agreed->rtr != transport::MpaRtr::kNone) (*qp)->SendReadyToReceive();
+  if ((*stream)->kind == StreamKind::kRdma) {
+    if ((*stream)->agreement->rtr != transport::MpaRtr::kNone) (*qp)->SendReadyToReceive();
+    SetDeadline(**stream, now + options_.ready_patience);
+  }
   static_cast<void>(OnRan(**qp, now));
   return {};
 }

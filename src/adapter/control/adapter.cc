@@ -82,6 +82,11 @@ ErrorOr<void> CheckBudget(const AdapterOptions& options) {
   return options.memory_budget_strict ? CheckStrictBudget(options) : ErrorOr<void>();
 }
 
+ErrorOr<void> CheckIwarp(const IwarpOptions& options) {
+  if (options.mpa_revision == 1 || options.mpa_revision == 2) return {};
+  return Fail(Error{ErrorCode::kInvalid, "the revision of MPA must be 1 or 2"});
+}
+
 // Whether the system call would cost more than the message. Only for messages that are
 // acknowledged.
 bool IsSmall(const QueuePair& qp, const queue::SendWorkRequest& request) {
@@ -145,6 +150,7 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const AdapterOptions& wanted) {
   if (const auto ok = CheckBudget(wanted); !ok) return Fail(ok.error());
+  if (const auto ok = CheckIwarp(wanted.iwarp); !ok) return Fail(ok.error());
   const AdapterOptions options = SpinIfClockIsCheap(Seeded(wanted));
   memory::SignalGuard::Install();
   auto guard = ForkGuard::Make();

@@ -153,6 +153,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   void AttachPlainStream(IwarpStream& stream);
   void DetachStream();
   void SendReadyToReceive();
+  bool RepeatReady() { return iwarp().RepeatReady(); }
+  void AssumePeerReady() { iwarp().AssumePeerReady(); }
   // See IwarpQp and StreamQp.
   [[nodiscard]] size_t OnBytes(wire::StreamOffset at, std::span<std::byte> bytes,
                                transport::Step& step) {

@@ -56,13 +56,26 @@ void IwarpQp::SendReadyToReceive(Rtr how) {
   CHECK(is_connected() && out_->offset() == StreamOffset(0));
   if (how == Rtr::kEmptyFrame) {
     CHECK(out_->SendEmpty());
+    ++counters_.frames_sent;
   } else {
-    CHECK(out_->Begin(DdpTagged::kSize));
-    DdpTagged{.control = {.tagged = true, .last = true, .opcode = RdmapOpcode::kWrite}}.Serialize(
-        out_->ulpdu());
-    out_->End();
+    CHECK(SendEmptyWrite());
   }
+}
+
+// False if there is no room.
+bool IwarpQp::SendEmptyWrite() {
+  if (!out_->Begin(DdpTagged::kSize)) return false;
+  DdpTagged{.control = {.tagged = true, .last = true, .opcode = RdmapOpcode::kWrite}}.Serialize(
+      out_->ulpdu());
+  out_->End();
   ++counters_.frames_sent;
+  return true;
+}
+
+bool IwarpQp::RepeatReady() {
+  if (has_received_ || !is_connected() || !FinishesSends(state_)) return false;
+  const bool is_mid_message = requester_.is_mid_message() || responder_.is_mid_message();
+  return is_mid_message || SendEmptyWrite();
 }
 
 void IwarpQp::OnStreamEnd() {

@@ -101,6 +101,12 @@ class IwarpQp {
   // tells the peer that this side is ready. (RFC 6581) REQUIRES: nothing was sent before.
   enum class Rtr : uint8_t { kEmptyFrame, kWrite };
   void SendReadyToReceive(Rtr how);
+  // The peer has sent nothing since. It may not have noticed what came before it was ready itself:
+  // sends a message without bytes, if no other one is being sent. False if the peer has answered.
+  bool RepeatReady();
+  // The peer has had time to become ready, and does not say it: no longer waits for its first
+  // frame.
+  void AssumePeerReady() { assumes_peer_ready_ = true; }
 
   // For the prefetcher.
   [[nodiscard]] queue::WqeNumber first_unsent() const { return requester_.first_unsent(); }
@@ -158,16 +164,19 @@ class IwarpQp {
   void Terminate(const TerminateReason& reason, const Refused& refused, Step& step);
   void TerminateLocally();
   void SendTerminate(const wire::RdmapTerminate& terminate);
+  bool SendEmptyWrite();
 
   bool may_send() const {
-    return is_connected() && (has_received_ || !config().stream.waits_for_first);
+    return is_connected() &&
+           (has_received_ || assumes_peer_ready_ || !config().stream.waits_for_first);
   }
   void Pump(Step& step);
   FrameSent PumpOne(Step& step);
   void ReportDrained(Step& step);
 
   QpState state_ = QpState::kInit;
-  bool has_received_ = false;        // a frame of the peer has arrived
+  bool has_received_ = false;  // a frame of the peer has arrived
+  bool assumes_peer_ready_ = false;
   bool wants_room_ = false;          // in the send buffer
   bool responder_first_ = false;     // for the next message
   bool drain_was_reported_ = false;  // the event of the present drain was raised

@@ -284,6 +284,19 @@ TEST_F(IwarpQpTest, TheResponderOfTheSetUpSendsNothingBeforeItHasReceived) {
   EXPECT_EQ(a_->Received().size(), 1);
 }
 
+TEST_F(IwarpQpTest, TheResponderSendsWhenThePeerHasHadTimeToBecomeReady) {
+  IwarpSpec responder;
+  responder.config.stream.waits_for_first = true;
+  Connect({}, responder);
+  a_->PostReceive(1, 0, 10);
+  b_->Post(scenario::SendOf(2));
+  b_->Run();
+  EXPECT_TRUE(b_->buffer.empty());
+  b_->qp->AssumePeerReady();
+  Settle();
+  EXPECT_EQ(a_->Received().size(), 1);
+}
+
 // RFC 6581: so that it need not wait for the first message of the program.
 TEST_F(IwarpQpTest, AReadyToReceiveMessageLetsTheResponderSend) {
   for (const auto rtr : {IwarpQp::Rtr::kEmptyFrame, IwarpQp::Rtr::kWrite}) {
@@ -297,6 +310,20 @@ TEST_F(IwarpQpTest, AReadyToReceiveMessageLetsTheResponderSend) {
     Settle();
     EXPECT_EQ(a_->Received().size(), 1);
   }
+}
+
+TEST_F(IwarpQpTest, ThatItIsReadyIsSaidAgainUntilThePeerAnswers) {
+  Connect();
+  a_->qp->SendReadyToReceive(IwarpQp::Rtr::kWrite);
+  EXPECT_TRUE(a_->qp->RepeatReady());
+  EXPECT_EQ(a_->qp->counters().frames_sent, 2u);
+  a_->PostReceive(1, 0, 10);
+  b_->Post(scenario::SendOf(2));
+  Settle();
+  EXPECT_EQ(b_->qp->counters().frames_received, 2u);
+  EXPECT_EQ(a_->Received().size(), 1);
+  EXPECT_FALSE(a_->qp->RepeatReady());
+  EXPECT_EQ(a_->qp->counters().frames_sent, 2u);
 }
 
 TEST_F(IwarpQpTest, AnEmptyFrameThatWasNotAgreedOnEndsTheStream) {
