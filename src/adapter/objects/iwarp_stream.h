@@ -58,7 +58,7 @@ class IwarpStream {
   transport::MpaFrameReader frame{wire::MpaFrameKind::kRequest};
   std::optional<transport::MpaAgreement> agreement = {};
   transport::IscsiStatus refusal = {};  // of kRefused
-  uint8_t ready_repeats = 0;  // how often this side has said again that it is ready
+  uint8_t ready_repeats = 0;            // how often this side has said again that it is ready
 
   [[nodiscard]] const fabric::TcpSocket& socket() const { return socket_; }
   void AwaitReply() { std::construct_at(&frame, wire::MpaFrameKind::kReply); }
