@@ -87,6 +87,15 @@ def read_program(suite: str, report: Path) -> list[Result]:
     return results
 
 
+def without_report(result: Result, name: str, build: Path, output: str) -> Result:
+    """A program that should have written a GoogleTest report at its end, as others of the suite did,
+    has failed, whatever its exit code: the tests behind the point where it ended did not run."""
+    is_due = (build / "gtest").is_dir() and (build / "bin" / name).exists()
+    if result.outcome != PASSED or not is_due or "Global test environment set-up" not in output:
+        return result
+    return result._replace(outcome=FAILED, text=f"ended before its last test\n{output.strip()}")
+
+
 def read_suite(suite: str, build: Path, root: ElementTree.Element) -> list[Result]:
     """The result of each ctest test. A program with a GoogleTest report counts as its single tests,
     plus a failure of its own if it failed although all its tests passed (a leak at exit)."""
@@ -95,7 +104,8 @@ def read_suite(suite: str, build: Path, root: ElementTree.Element) -> list[Resul
         of_ctest = read_case(suite, case)
         program = build / "gtest" / f"{case.get('name')}.xml"
         if not program.exists():
-            results.append(of_ctest)
+            results.append(without_report(of_ctest, program.stem, build,
+                                          case.findtext("system-out") or ""))
             continue
         tests = read_program(suite, program)
         results += tests

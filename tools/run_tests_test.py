@@ -3,7 +3,9 @@
 
 import contextlib
 import io
+import tempfile
 import unittest
+from pathlib import Path
 
 import run_tests
 from run_tests import FAILED, PASSED, SKIPPED, UNRELIABLE, Result
@@ -32,6 +34,22 @@ class SecondRunTest(unittest.TestCase):
         merged = run_tests.with_second_run(
             first, [Result("p a", PASSED, ""), Result("p b", FAILED, "crash")])
         self.assertIn(Result("p b", FAILED, "crash"), merged)
+
+
+class ReportTest(unittest.TestCase):
+    def test_a_program_that_ended_before_its_report_has_failed(self):
+        says = "[----------] Global test environment set-up.\n[ RUN      ] A.B\n"
+        with tempfile.TemporaryDirectory() as folder:
+            build = Path(folder)
+            for each in ("gtest", "bin"):
+                (build / each).mkdir()
+            (build / "bin" / "a_test").touch()
+            passed = Result("asan: a_test", PASSED, "")
+            found = run_tests.without_report(passed, "a_test", build, says)
+            self.assertEqual(found.outcome, FAILED)
+            self.assertIn("A.B", found.text)
+            for name, output in (("other", says), ("a_test", "ok")):
+                self.assertEqual(run_tests.without_report(passed, name, build, output), passed)
 
 
 class SummaryTest(unittest.TestCase):

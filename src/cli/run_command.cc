@@ -378,6 +378,11 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
   command.AddRest("program", state->program, "the program and its arguments, after --");
   command.SetExamples(kExamples);
   command.SetWork([program, state, &outcome] {
+    const Choices& choices = state->choices;
+    if (!choices.swap.empty() && choices.memory_budget.empty() && choices.guest.empty()) {
+      outcome = Misuse("--swap needs --memory-budget or --guest");
+      return;
+    }
     outcome = Run(program, state->choices, std::move(state->program));
   });
 }

@@ -141,7 +141,13 @@ TEST(RunCommandOptionsTest, RefusesUnknownValues) {
   EXPECT_FALSE(RunRun("run --memory-budget 1000K -- true").parsed) << "too small";
   EXPECT_FALSE(RunRun("run --memory-budget 1G --pin -- true").parsed);
   EXPECT_FALSE(RunRun("run --memory-budget 1G --swap /no/such/folder/x -- true").parsed);
-  EXPECT_FALSE(RunRun("run --swap /tmp -- true").parsed) << "without a budget";
+}
+
+TEST(RunCommandOptionsTest, ASwapFileIsForABudgetOrAGuest) {
+  const CommandRun run = RunRun("run --swap /tmp -- no-such-program");
+  ASSERT_FALSE(run.outcome);
+  EXPECT_EQ(run.outcome.error().exit_code, kMisuse);
+  EXPECT_EQ(run.outcome.error().text, "--swap needs --memory-budget or --guest");
 }
 
 TEST(RunCommandOptionsTest, RefusesFilesThatTheLibraryWouldNotWrite) {
