@@ -26,7 +26,7 @@ _verbena() {
       ;;
     --log) words="error warning info debug" ;;
     --link-layer) words="roce ib" ;;
-    --transport) words="roce iwarp" ;;
+    --transport) words="roce iwarp iwarp-sctp" ;;
     --device-files) words="on off" ;;
     -o | --operation) words="write read send atomic" ;;
     -m | --measure) words="latency rate bandwidth" ;;

@@ -167,7 +167,7 @@ constexpr const char* kExamples =
     "Each option but --rsockets sets an environment variable, which can be set instead:\n"
     "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
-    "  VERBENA_WINDOWS_ONLY=1  VERBENA_TRANSPORT=roce|iwarp\n"
+    "  VERBENA_WINDOWS_ONLY=1  VERBENA_TRANSPORT=roce|iwarp|iwarp-sctp\n"
     "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_MEMORY_BUDGET_STRICT=1\n"
     "  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_CACHE=1|SIZE  VERBENA_DEVICE_FILES=on|off\n"
     "  VERBENA_GUEST=NAME  VERBENA_GUEST_MIN=SIZE  VERBENA_GUEST_MAX=SIZE\n"
@@ -313,9 +313,10 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
           .OneOf({"roce", "ib"});
   command
       .AddOption("--transport", state->choices.transport,
-                 "what the device speaks: roce (RoCEv2 over UDP), or iwarp (RDMA over TCP), for "
-                 "programs that connect by librdmacm, as perftest does with -R (roce)")
-      .OneOf({"roce", "iwarp"})
+                 "what the device speaks: roce (RoCEv2 over UDP), or, for programs that connect by "
+                 "librdmacm, as perftest does with -R, iwarp (RDMA over TCP) or iwarp-sctp (RDMA "
+                 "over SCTP in UDP) (roce)")
+      .OneOf({"roce", "iwarp", "iwarp-sctp"})
       .Excludes(look);
   command
       .AddOption("--trace", state->choices.trace,

@@ -50,6 +50,7 @@ TEST_F(RunCommandTest, PassesItsOptionsInTheEnvironment) {
   };
   environment("--link-layer ib", "VERBENA_LINK_LAYER=ib");
   environment("--transport iwarp", "VERBENA_TRANSPORT=iwarp");
+  environment("--transport iwarp-sctp", "VERBENA_TRANSPORT=iwarp-sctp");
   environment("--trace x.pcapng", "VERBENA_TRACE=/.*/x.pcapng");
   environment("--log debug", "VERBENA_LOG=debug");
   environment("--stats", "VERBENA_STATS=1");

@@ -82,8 +82,10 @@ uint64_t CacheBytesOf(std::string_view value, bool has_budget) {
 TransportType TransportFromEnvironment() {
   const std::string_view value = Variable("VERBENA_TRANSPORT");
   if (value == "iwarp") return TransportType::kIwarp;
+  if (value == "iwarp-sctp") return TransportType::kIwarpSctp;
   if (!value.empty() && value != "roce") {
-    LogOnce("VERBENA_TRANSPORT must be roce or iwarp, not '" + std::string(value) + "'");
+    LogOnce("VERBENA_TRANSPORT must be roce, iwarp or iwarp-sctp, not '" + std::string(value) +
+            "'");
   }
   return TransportType::kRoce;
 }
@@ -97,9 +99,8 @@ Settings Settings::FromEnvironment() {
   const bool pin = PinUnless(has_budget);
   const TransportType transport = TransportFromEnvironment();
   // An RNIC has no LID.
-  const LinkLayer link_layer = transport == TransportType::kIwarp
-                                   ? LinkLayer::kRoce
-                                   : LinkLayerOf(Variable("VERBENA_LINK_LAYER"));
+  const LinkLayer link_layer =
+      IsIwarp(transport) ? LinkLayer::kRoce : LinkLayerOf(Variable("VERBENA_LINK_LAYER"));
   return {.link_layer = link_layer,
           .transport = transport,
           .trace = TraceVariable(),

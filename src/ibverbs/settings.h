@@ -17,7 +17,7 @@ enum class LinkLayer : uint8_t {
 // value type.
 struct Settings {
   LinkLayer link_layer = LinkLayer::kRoce;         // VERBENA_LINK_LAYER=roce|ib
-  TransportType transport = TransportType::kRoce;  // VERBENA_TRANSPORT=roce|iwarp
+  TransportType transport = TransportType::kRoce;  // VERBENA_TRANSPORT=roce|iwarp|iwarp-sctp
   std::string trace = {};                          // VERBENA_TRACE=FILE.pcapng; %p is the process
   bool strict = false;                             // VERBENA_STRICT=1: see Options::strict
   bool pin = false;                                // VERBENA_PIN=1: see Options::pin

@@ -54,11 +54,14 @@ TEST_F(SettingsTest, SettingsComeFromTheEnvironment) {
 }
 
 TEST_F(SettingsTest, AnIwarpDeviceHasNoLid) {
-  setenv("VERBENA_TRANSPORT", "iwarp", 1);
-  setenv("VERBENA_LINK_LAYER", "ib", 1);
-  const Settings settings = Settings::FromEnvironment();
-  EXPECT_EQ(settings.ToOptions().transport, TransportType::kIwarp);
-  EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
+  for (const bool is_sctp : {false, true}) {
+    setenv("VERBENA_TRANSPORT", is_sctp ? "iwarp-sctp" : "iwarp", 1);
+    setenv("VERBENA_LINK_LAYER", "ib", 1);
+    const Settings settings = Settings::FromEnvironment();
+    EXPECT_EQ(settings.ToOptions().transport,
+              is_sctp ? TransportType::kIwarpSctp : TransportType::kIwarp);
+    EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
+  }
 }
 
 TEST_F(SettingsTest, AnUnknownTransportIsRoce) {

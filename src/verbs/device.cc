@@ -3,7 +3,7 @@
 namespace verbena {
 
 std::vector<Device> ListDevices(const Options& limits) {
-  const bool is_iwarp = limits.transport == TransportType::kIwarp;
+  const bool is_iwarp = IsIwarp(limits.transport);
   return {Device(is_iwarp ? "verbena_iw0" : "verbena0", limits)};
 }
 

@@ -1,10 +1,12 @@
-// Queue pairs of an iWARP device, connected by the connection manager, over TCP of this machine.
+// Queue pairs of an iWARP device, connected by the connection manager, over TCP and SCTP of this
+// machine.
 
 #include <poll.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
@@ -17,9 +19,9 @@ namespace {
 
 const IpAddress kIpv4 = IpAddress::FromIpv4(127, 0, 0, 1);
 
-Options IwarpTestOptions() {
+Options IwarpTestOptions(TransportType transport) {
   Options options = VerbsTestOptions();
-  options.transport = TransportType::kIwarp;
+  options.transport = transport;
   return options;
 }
 
@@ -35,7 +37,10 @@ std::string_view TextOf(const CmPrivateData& data) {
 
 // A program on an iWARP device: a queue pair in INIT, and a channel.
 struct IwarpNode : VerbsNode {
-  IwarpNode() : VerbsNode("127.0.0.1", IwarpTestOptions()) { Good(qp.Prepare()); }
+  explicit IwarpNode(TransportType transport)
+      : VerbsNode("127.0.0.1", IwarpTestOptions(transport)) {
+    Good(qp.Prepare());
+  }
 
   CmEvent Next() const {
     pollfd file{.fd = channel.fd(), .events = POLLIN, .revents = 0};
@@ -61,7 +66,11 @@ struct IwarpNode : VerbsNode {
   QueuePair qp = MakeQp();
 };
 
-class IwarpTest : public testing::Test {
+std::string NameOf(const testing::TestParamInfo<TransportType>& info) {
+  return info.param == TransportType::kIwarp ? "Tcp" : "Sctp";
+}
+
+class IwarpTest : public testing::TestWithParam<TransportType> {
  protected:
   IwarpTest() {
     EXPECT_TRUE(listener.Bind({.ip = kIpv4}));
@@ -83,13 +92,17 @@ class IwarpTest : public testing::Test {
     ASSERT_TRUE(at_client.Establish());
   }
 
-  IwarpNode server, client;
+  IwarpNode server{GetParam()};
+  IwarpNode client{GetParam()};
   CmId listener = server.MakeId();
   CmId at_client = client.MakeId();
   CmId at_server;
 };
 
-TEST_F(IwarpTest, BothEndsLearnWhatTheOtherSays) {
+INSTANTIATE_TEST_SUITE_P(Wires, IwarpTest,
+                         testing::Values(TransportType::kIwarp, TransportType::kIwarpSctp), NameOf);
+
+TEST_P(IwarpTest, BothEndsLearnWhatTheOtherSays) {
   const CmEvent request = Ask();
   EXPECT_EQ(request.local, listener.local());
   EXPECT_EQ(request.remote, at_client.local());
@@ -109,7 +122,7 @@ TEST_F(IwarpTest, BothEndsLearnWhatTheOtherSays) {
   EXPECT_EQ(Good(client.qp.Query()).attributes.max_rd_atomic, 3);
 }
 
-TEST_F(IwarpTest, MessagesGoBothWays) {
+TEST_P(IwarpTest, MessagesGoBothWays) {
   Connect();
   for (const bool from_server : {true, false}) {
     IwarpNode& from = from_server ? server : client;
@@ -127,7 +140,7 @@ TEST_F(IwarpTest, MessagesGoBothWays) {
   }
 }
 
-TEST_F(IwarpTest, WritesAndReadsReachMemory) {
+TEST_P(IwarpTest, WritesAndReadsReachMemory) {
   Connect();
   client.Fill(0, 50'000, 9);
   const Sge out = client.region.Local(0, 50'000);
@@ -141,7 +154,7 @@ TEST_F(IwarpTest, WritesAndReadsReachMemory) {
   EXPECT_TRUE(server.Holds(0, 50'000, 9));
 }
 
-TEST_F(IwarpTest, ManyMessagesAreMoreThanTheBuffersHold) {
+TEST_P(IwarpTest, ManyMessagesAreMoreThanTheBuffersHold) {
   Connect();
   constexpr int kMessages = 2'000;
   const Sge out = client.region.Local(0, 8'192);
@@ -160,7 +173,7 @@ TEST_F(IwarpTest, ManyMessagesAreMoreThanTheBuffersHold) {
 }
 
 // Bytes that meet absent pages stay in the stream until the pages are there; none are lost.
-TEST_F(IwarpTest, WritesToAbsentPagesWaitForThem) {
+TEST_P(IwarpTest, WritesToAbsentPagesWaitForThem) {
   Connect();
   constexpr size_t kChunk = 65'536, kChunks = 64;
   auto* const fresh = static_cast<std::byte*>(
@@ -186,7 +199,7 @@ TEST_F(IwarpTest, WritesToAbsentPagesWaitForThem) {
   munmap(fresh, kChunk * kChunks);
 }
 
-TEST_F(IwarpTest, EitherEndDisconnects) {
+TEST_P(IwarpTest, EitherEndDisconnects) {
   Connect();
   server.PostReceive(0, 64);
   ASSERT_TRUE(at_client.Disconnect());
@@ -198,7 +211,7 @@ TEST_F(IwarpTest, EitherEndDisconnects) {
 }
 
 // What was sent before the end arrives.
-TEST_F(IwarpTest, TheLastMessageArrivesBeforeTheEnd) {
+TEST_P(IwarpTest, TheLastMessageArrivesBeforeTheEnd) {
   Connect();
   server.PostReceive(0, 16);
   const Sge sge = client.region.Local(0, 16);
@@ -209,7 +222,7 @@ TEST_F(IwarpTest, TheLastMessageArrivesBeforeTheEnd) {
   EXPECT_EQ(server.Next().type, CmEventType::kDisconnected);
 }
 
-TEST_F(IwarpTest, ARejectionHasData) {
+TEST_P(IwarpTest, ARejectionHasData) {
   Ask();
   ASSERT_TRUE(at_server.Reject(Data("no")));
   const CmEvent event = client.Next();
@@ -218,7 +231,7 @@ TEST_F(IwarpTest, ARejectionHasData) {
   EXPECT_EQ(TextOf(event.peer.private_data), "no");
 }
 
-TEST_F(IwarpTest, APortWithoutListenerIsRefused) {
+TEST_P(IwarpTest, APortWithoutListenerIsRefused) {
   const CmAddress there = listener.local();
   listener = CmId();
   ASSERT_TRUE(at_client.Connect(kIpv4, there, client.Parameters()));
@@ -227,7 +240,7 @@ TEST_F(IwarpTest, APortWithoutListenerIsRefused) {
   EXPECT_EQ(event.reason, 8);
 }
 
-TEST_F(IwarpTest, RequestsThatWaitAreRejectedWithTheListener) {
+TEST_P(IwarpTest, RequestsThatWaitAreRejectedWithTheListener) {
   ASSERT_TRUE(at_client.Connect(kIpv4, listener.local(), client.Parameters()));
   pollfd file{.fd = server.channel.fd(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(poll(&file, 1, 20'000), 1);
@@ -235,7 +248,7 @@ TEST_F(IwarpTest, RequestsThatWaitAreRejectedWithTheListener) {
   EXPECT_EQ(client.Next().type, CmEventType::kRejected);
 }
 
-TEST_F(IwarpTest, AMessageWithoutAReceiveRequestEndsTheConnection) {
+TEST_P(IwarpTest, AMessageWithoutAReceiveRequestEndsTheConnection) {
   Connect();
   const Sge sge = client.region.Local(0, 16);
   ASSERT_TRUE(client.qp.Post(Send{.data = sge}));
@@ -244,7 +257,7 @@ TEST_F(IwarpTest, AMessageWithoutAReceiveRequestEndsTheConnection) {
   EXPECT_EQ(server.state(), QpState::kErr);
 }
 
-TEST_F(IwarpTest, AQueuePairIsConnectedByTheConnectionManagerAlone) {
+TEST_P(IwarpTest, AQueuePairIsConnectedByTheConnectionManagerAlone) {
   QpAttributes ready;
   ready.state = QpState::kRtr;
   ready.path = AddressVector{.source = kIpv4, .destination = kIpv4};
@@ -257,7 +270,7 @@ TEST_F(IwarpTest, AQueuePairIsConnectedByTheConnectionManagerAlone) {
   EXPECT_EQ(client.state(), QpState::kInit);
 }
 
-TEST_F(IwarpTest, OtherTypesOfQueuePairsAreRefused) {
+TEST_P(IwarpTest, OtherTypesOfQueuePairsAreRefused) {
   for (const QpType type : {QpType::kUc, QpType::kUd, QpType::kXrcSend}) {
     EXPECT_EQ(CodeOf(QueuePair::Create(client.domain, client.Spec(type))),
               ErrorCode::kNotSupported);
@@ -266,7 +279,7 @@ TEST_F(IwarpTest, OtherTypesOfQueuePairsAreRefused) {
             ErrorCode::kNotSupported);
 }
 
-TEST_F(IwarpTest, APortIsOneOfTcp) {
+TEST_P(IwarpTest, APortIsOneOfTheSystem) {
   CmId second = client.MakeId();
   const auto bound = second.Bind(listener.local());
   ASSERT_FALSE(bound.has_value());
@@ -274,7 +287,7 @@ TEST_F(IwarpTest, APortIsOneOfTcp) {
 }
 
 // A queue pair that was reset is connected again.
-TEST_F(IwarpTest, AQueuePairCanBeConnectedAgain) {
+TEST_P(IwarpTest, AQueuePairCanBeConnectedAgain) {
   Connect();
   ASSERT_TRUE(at_client.Disconnect());
   EXPECT_EQ(server.Next().type, CmEventType::kDisconnected);

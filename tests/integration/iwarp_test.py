@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs programs that others wrote over iWARP: connections of librdmacm on the device verbena_iw0,
-as an ordinary user.
+"""Runs programs that others wrote over iWARP, by TCP and by SCTP: connections of librdmacm on the
+device verbena_iw0, as an ordinary user.
 
 usage: iwarp_test.py LIBRARIES [--write] [--only REGEX]
 
@@ -43,6 +43,17 @@ def cases() -> list[CmCase]:
             for case in chosen]
 
 
+def sctp_cases() -> list[CmCase]:
+    """A port is one of UDP, which no other connection of the machine has."""
+    chosen = [cm_programs.rping("-V"), cm_programs.rping("-V", "-S", "65535"),
+              cm_programs.rping("-V", address="::1"), cm_programs.rping_persistent(),
+              cm_programs.ucmatose("-C", "100", "-S", "4096"),
+              *(cm_programs.perftest(f"{test}") for test in ("send_bw", "write_lat", "read_bw")),
+              cm_programs.stream("rstream", "-T", "v")]
+    return [dataclasses.replace(case, port_space="sockets", rejections_max=REJECTIONS_MAX,
+                                shown=f"{case.shown} (SCTP)".strip()) for case in chosen]
+
+
 def device_is_an_rnic(bench: Bench) -> bool:
     process = bench.start(["ibv_devinfo"])
     process.wait(rdmacm_test.SECONDS_MAX)
@@ -58,17 +69,21 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    os.environ["VERBENA_TRANSPORT"] = "iwarp"
-    wanted = [case for case in cases() if re.search(arguments.only, case.name)]
-    missing = {command for case in wanted for command in (case.server[0], case.client[0])
-               if shutil.which(command) is None}
+    wires = {"iwarp": cases(), "iwarp-sctp": sctp_cases()}
+    wanted = {wire: [case for case in chosen if re.search(arguments.only, case.name)]
+              for wire, chosen in wires.items()}
+    missing = {command for chosen in wanted.values() for case in chosen
+               for command in (case.server[0], case.client[0]) if shutil.which(command) is None}
     if missing:
         print("not installed:", ", ".join(sorted(missing)))
         return rdmacm_test.SKIPPED
-    with Bench(arguments.libraries) as bench:
-        good = device_is_an_rnic(bench) and rdmacm_test.run_all(bench, wanted)
+    good = True
+    for wire, chosen in wanted.items():
+        os.environ["VERBENA_TRANSPORT"] = wire
+        with Bench(arguments.libraries) as bench:
+            good = good and device_is_an_rnic(bench) and rdmacm_test.run_all(bench, chosen)
     if good and not arguments.only:
-        good = rdmacm_test.check_page(arguments.write, PAGE, cases())
+        good = rdmacm_test.check_page(arguments.write, PAGE, cases() + sctp_cases())
     return 0 if good else 1
 
 

@@ -56,7 +56,7 @@ IwarpStream* IwarpCm::Find(StreamId id) const {
   return found == streams_.end() ? nullptr : found->second.get();
 }
 
-IwarpStream& IwarpCm::AddStream(fabric::TcpSocket socket, StreamPhase phase) {
+IwarpStream& IwarpCm::AddStream(IwarpSocket socket, StreamPhase phase) {
   const StreamId id(++last_id_);
   auto stream = std::make_unique<IwarpStream>(id, std::move(socket), phase);
   return *streams_.emplace(id, std::move(stream)).first->second;
@@ -76,7 +76,7 @@ void IwarpCm::UpdateInterest(IwarpStream& stream) {
   const fabric::Interest wanted{
       .reads = !is_connecting && !awaits_program && has_room && !stream.peer_has_closed(),
       .writes = is_connecting || (stream.has_unsent() && stream.is_blocked())};
-  if (files_.Watch(stream.socket().fd(), stream.id, stream.watched, wanted)) {
+  if (files_.Watch(stream.socket(), stream.id, stream.watched, wanted)) {
     stream.watched = wanted;
   }
 }
@@ -211,6 +211,7 @@ void IwarpCm::OnReply(IwarpStream& stream, Time now) {
     return FailConnect(stream, CmEventType::kRejected, kByConsumer);
   }
   stream.agreement = concluded.agreement;
+  stream.socket().Adjust(stream.agreement->stream);
   stream.phase = StreamPhase::kReplied;
   SetDeadline(stream, Time::Never());
   UpdateInterest(stream);
@@ -307,12 +308,13 @@ void IwarpCm::Erase(IwarpStream& stream) {
   handshakes_.erase(stream.id);
   SetDeadline(stream, Time::Never());
   // A forked child may have the socket, too: closing it here would not be enough.
-  static_cast<void>(files_.Watch(stream.socket().fd(), stream.id, stream.watched, {}));
+  static_cast<void>(files_.Watch(stream.socket(), stream.id, stream.watched, {}));
   stream.CloseWrites();
   streams_.erase(stream.id);
 }
 
 void IwarpCm::OnTime(Time now) {
+  files_.OnTime(now);
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     IwarpStream& stream = *Find(deadlines_.begin()->second);
     const bool connects =
@@ -326,10 +328,15 @@ void IwarpCm::OnTime(Time now) {
   }
 }
 
+void IwarpCm::EndStreams() {
+  if (files_.wire() == StreamWire::kTcp) return;
+  for (const auto& [id, stream] : streams_) stream->EndSocket();
+}
+
 bool IwarpCm::has_unsent() const {
-  return std::ranges::any_of(streams_, [](const auto& entry) {
-    return entry.second->has_unsent() && !entry.second->is_broken();
-  });
+  return files_.has_unacknowledged() || std::ranges::any_of(streams_, [](const auto& entry) {
+           return entry.second->has_unsent() && !entry.second->is_broken();
+         });
 }
 
 bool IwarpCm::IsConsistent() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,10 +14,10 @@
 #include "adapter/objects/iwarp_stream.h"
 #include "adapter/objects/qp_table.h"
 #include "adapter/objects/queue_pair.h"
+#include "adapter/objects/stream_files.h"
 #include "adapter/ready_list.h"
 #include "base/error.h"
 #include "base/time.h"
-#include "fabric/tcp/ready_set.h"
 #include "transport/iwarp/mpa_handshake.h"
 #include "verbena/cm_event.h"
 #include "verbena/counters.h"
@@ -32,7 +33,7 @@ namespace verbena::adapter {
 // Owned by the engine; under its lock.
 class IwarpCm {
  public:
-  IwarpCm(const IwarpOptions& options, fabric::ReadySet files, QpTable<QueuePair>& qps,
+  IwarpCm(const IwarpOptions& options, StreamFiles files, QpTable<QueuePair>& qps,
           RunQueue<QueuePair>& run_queue)
       : options_(options), files_(std::move(files)), qps_(qps), run_queue_(run_queue) {}
   IwarpCm(const IwarpCm&) = delete;
@@ -48,7 +49,7 @@ class IwarpCm {
   template <class Fn>
   bool Look(Time now, Fn deliver) {
     fabric::ReadySet::Ready room;
-    const auto ready = files_.Look(room);
+    const auto ready = files_.Look(room, now);
     for (const StreamId id : ready) {
       // An earlier one may have ended it.
       IwarpStream* const stream = Find(id);
@@ -64,7 +65,8 @@ class IwarpCm {
   }
   void OnTime(Time now);
   [[nodiscard]] Time next_time() const {
-    return deadlines_.empty() ? Time::Never() : deadlines_.begin()->first;
+    const Time timers = files_.next_time();
+    return deadlines_.empty() ? timers : std::min(timers, deadlines_.begin()->first);
   }
 
   // `qp` has run: sends what it has framed, and closes its stream if it wishes so. Returns the
@@ -75,6 +77,8 @@ class IwarpCm {
   // `qp` is about to be reset or destroyed, and has flushed.
   void Detach(QueuePair& qp, Time now);
 
+  // The adapter goes: ends the streams whose end the system does not see to.
+  void EndStreams();
   // Bytes wait to be sent.
   [[nodiscard]] bool has_unsent() const;
   [[nodiscard]] const CmUseCounters& counters() const { return counters_; }
@@ -104,7 +108,7 @@ class IwarpCm {
 
  private:
   [[nodiscard]] IwarpStream* Find(StreamId id) const;
-  IwarpStream& AddStream(fabric::TcpSocket socket, StreamPhase phase);
+  IwarpStream& AddStream(IwarpSocket socket, StreamPhase phase);
   void SetDeadline(IwarpStream& stream, Time deadline);
   void UpdateInterest(IwarpStream& stream);
 
@@ -133,7 +137,7 @@ class IwarpCm {
   [[nodiscard]] ErrorOr<IwarpStream*> StreamOf(const IwarpEnd& end, StreamPhase phase) const;
 
   const IwarpOptions options_;
-  const fabric::ReadySet files_;
+  const StreamFiles files_;
   QpTable<QueuePair>& qps_;
   RunQueue<QueuePair>& run_queue_;
   CmUseCounters counters_;

@@ -24,6 +24,7 @@ transport::MpaTerms IwarpCm::TermsOf(const ConnectionParameters& parameters) con
           .crc = options_.mpa_crc,
           .ird = parameters.responder_resources,
           .ord = parameters.initiator_depth,
+          .peer_to_peer = files_.wire() == StreamWire::kTcp,
           .ulpdu_max = options_.ulpdu_max};
 }
 
@@ -77,7 +78,7 @@ void IwarpCm::Destroy(CmEnd& base, Time now) {
   IwarpEnd& end = Cast(base);
   if (end.state == CmEnd::State::kListening) {
     listeners_.erase(end.listens_as);
-    static_cast<void>(files_.Watch(end.socket.fd(), end.listens_as, {.reads = true}, {}));
+    static_cast<void>(files_.Watch(end.socket, end.listens_as, {.reads = true}, {}));
     std::erase_if(handshakes_, [&](StreamId id) { return Find(id)->listener == &end; });
     // Closing one may erase it.
     std::vector<IwarpStream*> own;
@@ -103,7 +104,7 @@ ErrorOr<void> IwarpCm::Bind(CmEnd& base, const CmAddress& address, bool /*reuse_
   if (end.state != CmEnd::State::kIdle || end.socket.is_open()) {
     return Fail(InvalidError("the id is already bound to an address"));
   }
-  auto socket = fabric::TcpSocket::Bind(address, {.own_family_only = own_family_only});
+  auto socket = files_.Bind(address, own_family_only);
   if (!socket) return Fail(socket.error());
   end.socket = std::move(*socket);
   end.local = address;
@@ -121,7 +122,7 @@ ErrorOr<void> IwarpCm::Listen(CmEnd& base, uint32_t backlog, Time /*now*/) {
   const StreamId id(++last_id_);
   listeners_.emplace(id, &end);
   Rollback added([&] { listeners_.erase(id); });
-  if (!files_.Watch(end.socket.fd(), id, {}, {.reads = true})) {
+  if (!files_.Watch(end.socket, id, {}, {.reads = true})) {
     return Fail(SystemError("cannot watch a TCP socket"));
   }
   added.Keep();
@@ -172,6 +173,7 @@ ErrorOr<void> IwarpCm::Accept(CmEnd& base, const ConnectionParameters& parameter
       transport::AcceptMpa((*stream)->frame, TermsOf(parameters), parameters.private_data.view());
   (*stream)->Put(accepted.reply.bytes());
   (*stream)->agreement = accepted.agreement;
+  (*stream)->socket().Adjust((*stream)->agreement->stream);
   Open(**stream, **qp);
   end.queue->Raise(end, {.type = CmEventType::kEstablished});
   static_cast<void>(OnRan(**qp, now));

@@ -4,7 +4,6 @@
 
 #include "adapter/cm/cm_end.h"
 #include "adapter/objects/iwarp_stream.h"
-#include "fabric/tcp/tcp_socket.h"
 
 namespace verbena::adapter {
 
@@ -14,8 +13,8 @@ namespace verbena::adapter {
 struct IwarpEnd : CmEnd {
   using CmEnd::CmEnd;
 
-  fabric::TcpSocket socket = {};  // bound, and of a listener
-  StreamId listens_as = {};       // in the set of files
+  IwarpSocket socket = {};   // bound, and of a listener
+  StreamId listens_as = {};  // in the set of files
   uint32_t backlog = 0;
   uint32_t untaken = 0;           // requests that the program has not taken
   IwarpStream* stream = nullptr;  // of a connection; nullptr once it is gone

@@ -96,7 +96,7 @@ ErrorOr<void> Adapter::CheckSpec(const QpInit& spec) const {
     return Fail(InvalidError("tag matching needs a queue pair of type RC"));
   }
   const bool has_tags = spec.srq != nullptr && spec.srq->tags() != nullptr;
-  if (impl_->options.transport == TransportType::kIwarp && (spec.type != QpType::kRc || has_tags)) {
+  if (IsIwarp(impl_->options.transport) && (spec.type != QpType::kRc || has_tags)) {
     return Fail(Error{ErrorCode::kNotSupported,
                       "iWARP has queue pairs of type RC only, without tag matching"});
   }

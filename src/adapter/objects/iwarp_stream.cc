@@ -33,8 +33,9 @@ size_t IwarpStream::Flush() {
 }
 
 void IwarpStream::AllocateReceives(size_t capacity) {
-  receives_ = std::make_unique_for_overwrite<std::byte[]>(capacity);
-  receive_capacity_ = capacity;
+  // With half of it held there is room for a read.
+  receive_capacity_ = std::max(capacity, 2 * socket_.read_min());
+  receives_ = std::make_unique_for_overwrite<std::byte[]>(receive_capacity_);
 }
 
 size_t IwarpStream::Read() {
@@ -91,6 +92,12 @@ void IwarpStream::Receive(std::span<const std::byte> bytes) {
 void IwarpStream::CloseWrites() {
   if (!has_closed_writes_ && !is_broken_) socket_.CloseWrites();
   has_closed_writes_ = true;
+}
+
+void IwarpStream::EndSocket() {
+  CloseWrites();
+  socket_ = {};
+  is_broken_ = peer_has_closed_ = true;
 }
 
 }  // namespace verbena::adapter

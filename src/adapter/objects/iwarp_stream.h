@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "adapter/iwarp_options.h"
+#include "adapter/objects/iwarp_socket.h"
 #include "base/time.h"
 #include "fabric/tcp/ready_set.h"
-#include "fabric/tcp/tcp_socket.h"
 #include "transport/iwarp/mpa_handshake.h"
 #include "transport/iwarp/send_buffer.h"
 
@@ -23,7 +23,7 @@ using StreamId = fabric::ReadyId;
 
 // How far the connection of a stream is.
 enum class StreamPhase : uint8_t {
-  kConnecting,     // by TCP
+  kConnecting,     // by TCP or SCTP
   kAwaitsReply,    // this side has sent the MPA request
   kAwaitsRequest,  // the peer has connected
   kRequested,      // the program is to accept or reject
@@ -32,12 +32,12 @@ enum class StreamPhase : uint8_t {
   kClosing,        // sends what is left; waits until the peer closes it, too
 };
 
-// One TCP connection of an iWARP adapter: the socket, its two buffers, and the set-up.
+// One connection of an iWARP adapter, by TCP or SCTP: the socket, its two buffers, and the set-up.
 //
 // Owned by IwarpCm; under the engine's lock.
 class IwarpStream {
  public:
-  IwarpStream(StreamId id, fabric::TcpSocket socket, StreamPhase phase)
+  IwarpStream(StreamId id, IwarpSocket socket, StreamPhase phase)
       : id(id), phase(phase), socket_(std::move(socket)) {}
   IwarpStream(const IwarpStream&) = delete;
   IwarpStream& operator=(const IwarpStream&) = delete;
@@ -54,7 +54,7 @@ class IwarpStream {
   transport::MpaFrameReader frame{wire::MpaFrameKind::kRequest};
   std::optional<transport::MpaAgreement> agreement = {};
 
-  [[nodiscard]] const fabric::TcpSocket& socket() const { return socket_; }
+  [[nodiscard]] const IwarpSocket& socket() const { return socket_; }
   void AwaitReply() { std::construct_at(&frame, wire::MpaFrameKind::kReply); }
 
   // --- Sending. ---
@@ -81,7 +81,8 @@ class IwarpStream {
   [[nodiscard]] wire::StreamOffset position() const { return position_; }
   void Take(size_t bytes);
   [[nodiscard]] bool has_room() const {
-    return receives_ != nullptr && end_of_receives_ - begin_ < receive_capacity_;
+    return receives_ != nullptr &&
+           receive_capacity_ - (end_of_receives_ - begin_) >= socket_.read_min();
   }
   // Reads and drops.
   void Discard();
@@ -89,6 +90,9 @@ class IwarpStream {
   void ReadFrame();
   // The peer has sent bytes that its set-up does not allow yet.
   [[nodiscard]] bool is_hasty() const { return is_hasty_; }
+
+  // The socket is not used any more: SCTP ends the association in the background.
+  void EndSocket();
 
   // The peer sends nothing more; the stream is gone.
   [[nodiscard]] bool peer_has_closed() const { return peer_has_closed_; }
@@ -100,7 +104,7 @@ class IwarpStream {
   void OnEnd(fabric::TcpTransfer::End end);
   void Receive(std::span<const std::byte> bytes);
 
-  fabric::TcpSocket socket_;
+  IwarpSocket socket_;
   std::unique_ptr<transport::SendBuffer> out_;
   std::unique_ptr<std::byte[]> receives_;
   size_t receive_capacity_ = 0;

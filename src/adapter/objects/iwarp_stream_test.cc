@@ -36,7 +36,7 @@ class IwarpStreamTest : public testing::Test {
     std::vector<std::byte> bytes(count);
     for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(first + i);
     EXPECT_EQ(peer_.Write({std::span<const std::byte>(bytes), {}}).bytes, count);
-    Await(stream_->socket(), POLLIN);
+    Await(stream_->socket().tcp(), POLLIN);
   }
 
   TcpSocket peer_ = Bound();
@@ -84,7 +84,7 @@ TEST_F(IwarpStreamTest, AWriteThatIsRefusedLeavesWhatWasReceived) {
   stream_->Flush();
   Await(peer_, POLLIN);
   peer_ = TcpSocket();  // with unread bytes: a reset
-  Await(stream_->socket(), POLLIN | POLLHUP);
+  Await(stream_->socket().tcp(), POLLIN | POLLHUP);
   stream_->Put(std::vector<std::byte>(8));
   stream_->Flush();
   EXPECT_FALSE(stream_->has_unsent());
@@ -98,7 +98,7 @@ TEST_F(IwarpStreamTest, DiscardReadsToTheEnd) {
   Send(3'000, 0);
   peer_.CloseWrites();
   while (!stream_->peer_has_closed()) {
-    Await(stream_->socket(), POLLIN);
+    Await(stream_->socket().tcp(), POLLIN);
     stream_->Discard();
   }
   EXPECT_FALSE(stream_->is_broken());

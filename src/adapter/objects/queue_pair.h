@@ -154,6 +154,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
                                transport::Step& step) {
     return iwarp().OnBytes(at, bytes, step);
   }
+  [[nodiscard]] wire::StreamOffset next_byte() const { return iwarp().next_byte(); }
   void OnStreamEnd();
   [[nodiscard]] bool is_waiting() const { return iwarp().is_waiting(); }
   [[nodiscard]] bool wants_room() const { return iwarp().wants_room(); }
@@ -195,7 +196,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   transport::UcConfig MakeUcConfig() const;
   transport::UdConfig MakeUdConfig() const;
   transport::IwarpConfig MakeIwarpConfig() const;
-  bool is_iwarp() const { return context_.transport == TransportType::kIwarp; }
+  bool is_iwarp() const { return IsIwarp(context_.transport); }
   transport::IwarpQp& iwarp() { return std::get<transport::IwarpQp>(machine_); }
   const transport::IwarpQp& iwarp() const { return std::get<transport::IwarpQp>(machine_); }
   memory::Accessor who() const { return {spec_.pd, number_}; }

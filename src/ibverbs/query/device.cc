@@ -25,7 +25,7 @@ void Fill(char (&field)[kSize], std::string_view text) {
 }
 
 IbvDevice MakeDevice(TransportType transport) {
-  const bool is_iwarp = transport == TransportType::kIwarp;
+  const bool is_iwarp = IsIwarp(transport);
   const std::string_view name = is_iwarp ? "verbena_iw0" : "verbena0";
   IbvDevice device{};
   device.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
