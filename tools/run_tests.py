@@ -89,7 +89,7 @@ def read_program(suite: str, report: Path) -> list[Result]:
 
 def without_report(result: Result, name: str, build: Path, output: str) -> Result:
     """A program that should have written a GoogleTest report at its end, as others of the suite
-    did, has failed, whatever its exit code: the tests behind the point where it ended did not run."""
+    did, has failed, whatever its exit code: the tests behind that point did not run."""
     is_due = (build / "gtest").is_dir() and (build / "bin" / name).exists()
     if result.outcome != PASSED or not is_due or "Global test environment set-up" not in output:
         return result
