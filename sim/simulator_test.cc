@@ -115,7 +115,9 @@ TEST(SimulatorTest, CachedRegistrationsAreUsedAndGivenUp) {
     const Swarm swarm = Swarm::DrawWithCache(seed);
     const Simulator::Result result = Simulator::Run(swarm, nullptr);
     EXPECT_EQ(result.failure, "") << "seed " << seed;
-    if (seed <= 3) EXPECT_EQ(result.digest, Simulator::Run(swarm, nullptr).digest);
+    if (seed <= 3) {
+      EXPECT_EQ(result.digest, Simulator::Run(swarm, nullptr).digest);
+    }
     sum += result.cached;
   }
   EXPECT_GT(sum.cache.hits_fast, kSeeds);
