@@ -78,17 +78,17 @@ TEST_F(SettingsTest, TransportsAreTheDevicesInTheirOrder) {
 }
 
 TEST_F(SettingsTest, TheSetUpOfIwarpConnectionsIsAChoice) {
-  EXPECT_EQ(Settings::FromEnvironment().ToOptions().mpa_revision, 2);
-  EXPECT_TRUE(Settings::FromEnvironment().ToOptions().mpa_crc);
+  EXPECT_EQ(Settings::FromEnvironment(TransportType::kIwarp).ToOptions().mpa_revision, 2);
+  EXPECT_TRUE(Settings::FromEnvironment(TransportType::kIwarp).ToOptions().mpa_crc);
   setenv("VERBENA_MPA_REVISION", "1", 1);
   setenv("VERBENA_MPA_CRC", "off", 1);
-  EXPECT_EQ(Settings::FromEnvironment().ToOptions().mpa_revision, 1);
-  EXPECT_FALSE(Settings::FromEnvironment().ToOptions().mpa_crc);
+  EXPECT_EQ(Settings::FromEnvironment(TransportType::kIwarp).ToOptions().mpa_revision, 1);
+  EXPECT_FALSE(Settings::FromEnvironment(TransportType::kIwarp).ToOptions().mpa_crc);
   setenv("VERBENA_MPA_REVISION", "3", 1);
   setenv("VERBENA_MPA_CRC", "0", 1);
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(Settings::FromEnvironment().mpa_revision, 2);
-  EXPECT_TRUE(Settings::FromEnvironment().mpa_crc);
+  EXPECT_EQ(Settings::FromEnvironment(TransportType::kIwarp).mpa_revision, 2);
+  EXPECT_TRUE(Settings::FromEnvironment(TransportType::kIwarp).mpa_crc);
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("VERBENA_MPA_REVISION must be 1 or 2, not '3'"), std::string::npos);
   EXPECT_NE(said.find("VERBENA_MPA_CRC must be on or off, not '0'"), std::string::npos);
