@@ -81,7 +81,8 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.rendezvous <= 50 / kPart) return "rendezvous";
   if (sum.managed.reads <= 1'000 / kPart) return "reads of managed memory";
   if (sum.managed.loaded <= 1'000 / kPart) return "pages from the swap file";
-  if (sum.managed.broken <= 5 / kPart) return "pages that the swap file has lost";
+  // One seed in two hundred loses pages, and then several.
+  if (sum.managed.broken == 0) return "pages that the swap file has lost";
   if (sum.managed.discarded <= 100 / kPart) return "managed memory given up";
   if (sum.managed.budgets <= 100 / kPart) return "changes of the memory budget";
   if (sum.managed.hypervisor.grants <= 200 / kPart) return "grants of a hypervisor";
