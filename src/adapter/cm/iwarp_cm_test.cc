@@ -203,7 +203,7 @@ TEST_F(IwarpCmPatientTest, ResetsAtEveryByteAreSurvived) {
 }
 
 // Lets the process open no more files. Those that are open stay open. UBSan opens a pipe when it
-// checks the type of an object for the first time, so a test uses its objects before the limit, too.
+// first checks the type of an object, so a test uses its objects before the limit, too.
 class NoMoreFiles {
  public:
   NoMoreFiles() {
