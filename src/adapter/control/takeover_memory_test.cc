@@ -296,7 +296,7 @@ TEST(TakeoverMemoryOptionsTest, ADiskWithoutRoomLeavesMemoryNative) {
   EXPECT_FALSE(IsTakenOver(node.memory()));
   const auto warnings = node.adapter().TakeWarnings();
   ASSERT_FALSE(warnings.empty());
-  EXPECT_NE(warnings.back().find("/proc/self has room for 0 bytes, and "), std::string::npos)
+  EXPECT_NE(warnings.back().find("/proc/self has room for 0 bytes, but "), std::string::npos)
       << warnings.back();
 }
 
