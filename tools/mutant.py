@@ -73,7 +73,7 @@ class Simulator(NamedTuple):
 
 
 class Tests(NamedTuple):
-    """Selected tests of one test program."""
+    """Selected tests of one test program; of a test with parameters, all of its instances."""
     target: str
     filter: str
 
@@ -82,7 +82,8 @@ class Tests(NamedTuple):
         return f"`{self.target}`: {self.filter}"
 
     def run(self, program: Path) -> str | None:
-        code, output = run([program, f"--gtest_filter={self.filter}"], 120)
+        selected = f"--gtest_filter={self.filter}:*/{self.filter}/*"
+        code, output = run([program, selected], 120)
         if code == 0:
             if re.search(r"\[  PASSED  \] [1-9]", output):
                 return None

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/cache_ways.h"
 #include "tests/support/fake_backend.h"
 #include "verbena/peer_buffers.h"
 #include "verbena/registration_cache.h"
@@ -14,8 +15,9 @@ namespace {
 constexpr Access kPeerReads = Access::kLocal | Access::kRemoteRead;
 
 // A cache at the client, and its list at the server.
-class AnnouncedCacheTest : public testing::Test {
+class AnnouncedCacheTest : public testing::TestWithParam<Keeping> {
  protected:
+  [[nodiscard]] static bool is_off() { return GetParam() == Keeping::kNothing; }
   void Make(const CacheOptions& options) {
     auto announcing = std::make_unique<AnnouncingBackend>(
         std::make_unique<FakeBackend>(client_), [this](const BufferNotice& notice) {
@@ -25,7 +27,7 @@ class AnnouncedCacheTest : public testing::Test {
           EXPECT_TRUE(applied) << applied.error().text;
           return true;
         });
-    cache_ = RegistrationCache::Create(std::move(announcing), options).value();
+    cache_ = RegistrationCache::Create(std::move(announcing), With(GetParam(), options)).value();
   }
   [[nodiscard]] CachedRegion Acquire(uint64_t address, Access access) {
     return cache_.Acquire(reinterpret_cast<const void*>(address), 4'096, access).value();
@@ -41,21 +43,22 @@ class AnnouncedCacheTest : public testing::Test {
   int notices_ = 0;
   RegistrationCache cache_;
 };
+INSTANTIATE_TEST_SUITE_P(Caches, AnnouncedCacheTest, BothWays(), NameOfWay);
 
-TEST_F(AnnouncedCacheTest, ABufferIsAnnouncedOnce) {
+TEST_P(AnnouncedCacheTest, ABufferIsAnnouncedOnceIfItIsKept) {
   Make({.released_remote_key = ReleasedRemoteKey::kKept});
   for (int i = 0; i < 10; ++i) {
     const CachedRegion region = Acquire(0x10000, kPeerReads);
     EXPECT_EQ(KeyAtServer(0x10000), region.r_key());
   }
-  EXPECT_EQ(notices_, 1);
+  EXPECT_EQ(notices_, is_off() ? 20 : 1);
   cache_.Announce(reinterpret_cast<const void*>(0x10000), 1);
   cache_.Collect();
   EXPECT_EQ(KeyAtServer(0x10000), Key());
-  EXPECT_EQ(notices_, 2);
+  EXPECT_EQ(notices_, is_off() ? 20 : 2);
 }
 
-TEST_F(AnnouncedCacheTest, AReleasedKeyIsNotAtTheServer) {
+TEST_P(AnnouncedCacheTest, AReleasedKeyIsNotAtTheServer) {
   Make({});
   Key first;
   {
@@ -63,27 +66,27 @@ TEST_F(AnnouncedCacheTest, AReleasedKeyIsNotAtTheServer) {
     first = region.r_key();
     EXPECT_EQ(KeyAtServer(0x10000), first);
   }
-  EXPECT_EQ(KeyAtServer(0x10000), Key()) << "parked: without remote rights";
+  EXPECT_EQ(KeyAtServer(0x10000), Key()) << "parked without remote rights, or deregistered";
   const CachedRegion again = Acquire(0x10000, kPeerReads);
   EXPECT_NE(again.r_key(), first);
   EXPECT_EQ(KeyAtServer(0x10000), again.r_key());
-  EXPECT_EQ(client_->registered, 1U) << "changed in place";
+  EXPECT_EQ(client_->registered, is_off() ? 2U : 1U) << "changed in place if it is kept";
 }
 
-TEST_F(AnnouncedCacheTest, LocalBuffersAreNotTheServersConcern) {
+TEST_P(AnnouncedCacheTest, LocalBuffersAreNotTheServersConcern) {
   Make({});
   EXPECT_TRUE(Acquire(0x10000, Access::kLocal));
   EXPECT_EQ(notices_, 0);
 }
 
-TEST_F(AnnouncedCacheTest, WhatCannotBeAnnouncedIsNotRegistered) {
+TEST_P(AnnouncedCacheTest, WhatCannotBeAnnouncedIsNotRegistered) {
   Make({});
   is_connected_ = false;
   EXPECT_FALSE(cache_.Acquire(reinterpret_cast<const void*>(0x10000), 1, kPeerReads));
   EXPECT_EQ(client_->count(), 0U);
 }
 
-TEST_F(AnnouncedCacheTest, ABackendThatCannotRekeyRegistersAnew) {
+TEST_P(AnnouncedCacheTest, ABackendThatCannotRekeyRegistersAnew) {
   client_->can_rekey = false;
   Make({});
   for (int i = 0; i < 3; ++i) {
@@ -94,10 +97,10 @@ TEST_F(AnnouncedCacheTest, ABackendThatCannotRekeyRegistersAnew) {
   EXPECT_EQ(server_.size(), 0U);
 }
 
-TEST_F(AnnouncedCacheTest, TheServersListIsEmptyWhenTheCacheIsGone) {
+TEST_P(AnnouncedCacheTest, TheServersListIsEmptyWhenTheCacheIsGone) {
   Make({.released_remote_key = ReleasedRemoteKey::kKept});
   for (uint64_t i = 1; i < 20; ++i) static_cast<void>(Acquire(i << 16, kPeerReads));
-  EXPECT_EQ(server_.size(), 19U);
+  EXPECT_EQ(server_.size(), is_off() ? 0U : 19U);
   cache_ = {};
   EXPECT_EQ(server_.size(), 0U);
   EXPECT_EQ(client_->count(), 0U);

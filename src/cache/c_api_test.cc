@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/cache_ways.h"
 #include "verbena/verbena_cache.h"
 
 namespace {
@@ -34,9 +35,16 @@ int Rekey(void* argument, verbena_cache_keys* keys, int /*access*/) {
   return 0;
 }
 
-class CacheInC : public testing::Test {
+class CacheInC : public testing::TestWithParam<verbena::Keeping> {
  protected:
-  void Make(const verbena_cache_options* options = nullptr) {
+  [[nodiscard]] static bool is_off() { return GetParam() == verbena::Keeping::kNothing; }
+  void Make() {
+    verbena_cache_options options;
+    verbena_cache_default_options(&options);
+    options.release_immediately = is_off() ? 1 : 0;
+    Make(&options);
+  }
+  void Make(const verbena_cache_options* options) {
     const verbena_cache_backend backend{Reg, Dereg, Rekey, &calls_, 1};
     ASSERT_EQ(verbena_cache_create(&backend, options, &cache_), 0);
   }
@@ -48,22 +56,38 @@ class CacheInC : public testing::Test {
   Calls calls_;
   verbena_cache* cache_ = nullptr;
 };
+INSTANTIATE_TEST_SUITE_P(Caches, CacheInC, verbena::BothWays(), verbena::NameOfWay);
 
-TEST_F(CacheInC, RegistersOnce) {
+TEST_P(CacheInC, RegistersOnceIfItKeeps) {
   Make();
   verbena_cached_region region{};
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(verbena_cache_acquire(cache_, address_, 64, VERBENA_CACHE_LOCAL_WRITE, &region), 0);
-    EXPECT_EQ(region.keys.lkey, 0x101U);
+    EXPECT_EQ(region.keys.lkey, 0x100U + calls_.last_key);
     verbena_cache_release(&region);
     verbena_cache_release(&region);  // of nothing
   }
-  EXPECT_EQ(calls_.registered, 1);
+  EXPECT_EQ(calls_.registered, is_off() ? 3 : 1);
+  EXPECT_EQ(calls_.deregistered, is_off() ? 3 : 0);
   verbena_cache_statistics seen{};
   verbena_cache_query(cache_, &seen);
-  EXPECT_EQ(seen.misses, 1U);
-  EXPECT_EQ(seen.hits_fast, 2U);
+  EXPECT_EQ(seen.misses, is_off() ? 3U : 1U);
+  EXPECT_EQ(seen.hits_fast, is_off() ? 0U : 2U);
+}
+
+TEST_P(CacheInC, ListsWhatIsThere) {
+  Make();
+  verbena_cached_region region{};
+  ASSERT_EQ(verbena_cache_acquire(cache_, address_, 64, VERBENA_CACHE_LOCAL_WRITE, &region), 0);
   verbena_cache_entry line{};
+  ASSERT_EQ(verbena_cache_list(cache_, &line, 1), 1U);
+  EXPECT_STREQ(line.status, "in use");
+  EXPECT_EQ(line.handles, 1U);
+  verbena_cache_release(&region);
+  if (is_off()) {
+    EXPECT_EQ(verbena_cache_list(cache_, &line, 1), 0U);
+    return;
+  }
   ASSERT_EQ(verbena_cache_list(cache_, &line, 1), 1U);
   EXPECT_STREQ(line.status, "kept");
   EXPECT_EQ(line.access, VERBENA_CACHE_LOCAL_WRITE);
@@ -71,7 +95,7 @@ TEST_F(CacheInC, RegistersOnce) {
   EXPECT_EQ(verbena_cache_list(cache_, nullptr, 0), 1U);
 }
 
-TEST_F(CacheInC, AnnouncesAndCollects) {
+TEST_P(CacheInC, AnnouncesAndCollects) {
   Make();
   verbena_cached_region region{};
   ASSERT_EQ(verbena_cache_acquire(cache_, address_, 64, 0, &region), 0);
@@ -82,15 +106,16 @@ TEST_F(CacheInC, AnnouncesAndCollects) {
   EXPECT_EQ(calls_.deregistered, 1);
 }
 
-TEST_F(CacheInC, RemoteKeysAreRefusedAfterTheirRelease) {
+TEST_P(CacheInC, RemoteKeysAreRefusedAfterTheirRelease) {
   Make();
   verbena_cached_region region{};
   ASSERT_EQ(verbena_cache_acquire(cache_, address_, 64, VERBENA_CACHE_REMOTE_READ, &region), 0);
   verbena_cache_release(&region);
-  EXPECT_EQ(calls_.rekeyed, 1);
+  EXPECT_EQ(calls_.rekeyed, is_off() ? 0 : 1);
+  EXPECT_EQ(calls_.deregistered, is_off() ? 1 : 0);
 }
 
-TEST_F(CacheInC, OptionsAreThose) {
+TEST_P(CacheInC, OptionsAreThose) {
   verbena_cache_options options;
   verbena_cache_default_options(&options);
   EXPECT_EQ(options.entries_max, 65'536U);
@@ -104,7 +129,7 @@ TEST_F(CacheInC, OptionsAreThose) {
   EXPECT_EQ(calls_.deregistered, 1);
 }
 
-TEST_F(CacheInC, ErrorsAreNumbers) {
+TEST_P(CacheInC, ErrorsAreNumbers) {
   verbena_cache* none = nullptr;
   const verbena_cache_backend empty{};
   EXPECT_EQ(verbena_cache_create(&empty, nullptr, &none), EINVAL);

@@ -175,7 +175,8 @@ class Core {
   void Detach(EntryNumber number, Doomed& doomed) VERBENA_REQUIRES(mutex_);
   void Doom(EntryNumber number, Doomed& doomed) VERBENA_REQUIRES(mutex_);
   bool Evict(Doomed& doomed) VERBENA_REQUIRES(mutex_);
-  void Expire(size_t count, Doomed& doomed) VERBENA_REQUIRES(mutex_);
+  void ExpireSome(Doomed& doomed) VERBENA_REQUIRES(mutex_);
+  void Expire(EntryNumber first, EntryNumber end, Doomed& doomed) VERBENA_REQUIRES(mutex_);
   bool HasExpired(EntryNumber number, Time now) VERBENA_REQUIRES(mutex_);
   void DetachAll(Doomed& doomed) VERBENA_REQUIRES(mutex_);
   void Dispose(Doomed& doomed) VERBENA_EXCLUDES(mutex_);
@@ -217,7 +218,9 @@ class Core {
   uint32_t first_free_ VERBENA_GUARDED_BY(mutex_) = 0;        // plus 1; linked by Entry::next
   uint32_t number_count_ VERBENA_GUARDED_BY(mutex_) = 0;      // numbers above were never used
   uint32_t taken_ VERBENA_GUARDED_BY(mutex_) = 0;             // of these, not free
-  uint32_t hand_ VERBENA_GUARDED_BY(mutex_) = 0;              // where Expire goes on
+  uint32_t hand_ VERBENA_GUARDED_BY(mutex_) = 0;              // where ExpireSome goes on
+  Time sweep_began_ VERBENA_GUARDED_BY(mutex_);
+  Time now_seen_ VERBENA_GUARDED_BY(mutex_);  // when entries were last looked at for their age
   bool is_shut_ VERBENA_GUARDED_BY(mutex_) = false;
   bool can_rekey_ VERBENA_GUARDED_BY(mutex_) = true;            // until the backend says otherwise
   CacheStatistics statistics_ VERBENA_GUARDED_BY(mutex_);       // hits_fast: see Query

@@ -12,7 +12,6 @@ namespace verbena::cache {
 namespace {
 
 constexpr PageShift kPage(PageShift::kMin);
-constexpr size_t kExpirePerAcquisition = 8;
 
 Interval PagesOf(Interval bytes) {
   return {RoundDown(bytes.first, kPage), bytes.last | kPage.mask()};
@@ -69,7 +68,7 @@ ErrorOr<Hit> Core::AcquireSlowly(const RegistrationRequest& request) {
 Core::Plan Core::MakePlan(const RegistrationRequest& request, const Attempt& attempt,
                           Doomed& doomed) {
   ApplyEvents(doomed);
-  Expire(kExpirePerAcquisition, doomed);
+  ExpireSome(doomed);
   const bool is_certain = attempt.is_reported && tables_.gate.is_open();
   if (is_certain && !is_exclusive(request)) {
     if (const auto found = FindLive(request)) {
@@ -283,7 +282,7 @@ Hit Core::Publish(const RegistrationRequest& request, EntryNumber number, bool i
   const Hit hit = *Reference(number);
   entry.has_one_handle = is_exclusive(request);
   entry.uses_seen = entry.uses_aged = tables_.references.acquisitions(number);
-  entry.used = now_();
+  entry.used = now_seen_;
   if (!stays) {
     overlaps_.Erase(number, entry.bytes);
     SetState(number, RegistrationState::kDetached);

@@ -1,5 +1,7 @@
 // Everything that ends a registration, or takes it out of sight.
 
+#include <algorithm>
+
 #include "cache/core.h"
 
 namespace verbena::cache {
@@ -7,6 +9,11 @@ namespace {
 
 // How often a thread lets others that are at an event go on, before it does without the cache.
 constexpr int kYieldsMax = 100;
+
+// How many entries a slow acquisition looks at for their age, and how often in age_max all of them
+// are looked at.
+constexpr uint32_t kAgedPerAcquisition = 8;
+constexpr int64_t kSweepsPerAge = 8;
 
 }  // namespace
 
@@ -75,12 +82,22 @@ bool Core::Evict(Doomed& doomed) {
   return true;
 }
 
-// Looks at the next `count` entries, in turn.
-void Core::Expire(size_t count, Doomed& doomed) {
-  const Time now = now_();
-  for (size_t i = 0; i < count && i < number_count_; ++i) {
-    const EntryNumber number = hand_++ % number_count_;
-    if (!HasExpired(number, now)) continue;
+// Goes on with a sweep over all entries. Between sweeps it costs a slow acquisition nothing.
+void Core::ExpireSome(Doomed& doomed) {
+  now_seen_ = now_();
+  if (hand_ >= number_count_) {
+    if (now_seen_ - sweep_began_ < Duration(options_.age_max.count() / kSweepsPerAge)) return;
+    sweep_began_ = now_seen_;
+    hand_ = 0;
+  }
+  const EntryNumber first = hand_;
+  hand_ = std::min(number_count_, hand_ + kAgedPerAcquisition);
+  Expire(first, hand_, doomed);
+}
+
+void Core::Expire(EntryNumber first, EntryNumber end, Doomed& doomed) {
+  for (EntryNumber number = first; number < end; ++number) {
+    if (!HasExpired(number, now_seen_)) continue;
     ++statistics_.expirations;
     Detach(number, doomed);
   }
@@ -117,7 +134,8 @@ void Core::Collect(bool all) {
   {
     const MutexLock lock(mutex_);
     ApplyEvents(doomed);
-    Expire(number_count_, doomed);
+    now_seen_ = now_();
+    Expire(0, number_count_, doomed);
     if (all) DetachAll(doomed);
   }
   Dispose(doomed);

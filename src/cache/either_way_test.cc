@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/cache_ways.h"
 #include "tests/support/fake_backend.h"
 #include "verbena/registration_cache.h"
 
@@ -24,13 +25,13 @@ constexpr Access kPeer = Access::kLocal | Access::kRemoteWrite;
 
 const void* At(uint64_t address) { return reinterpret_cast<const void*>(address); }
 
-// The parameter: whether it releases immediately.
-class EitherWayTest : public testing::TestWithParam<bool> {
+class EitherWayTest : public testing::TestWithParam<Keeping> {
  protected:
-  [[nodiscard]] static bool is_off() { return GetParam(); }
+  [[nodiscard]] static bool is_off() { return GetParam() == Keeping::kNothing; }
   RegistrationCache& Make(CacheOptions options = {}) {
-    options.release_immediately = is_off();
-    cache_ = RegistrationCache::Create(std::make_unique<FakeBackend>(state_), options).value();
+    cache_ = RegistrationCache::Create(std::make_unique<FakeBackend>(state_),
+                                       With(GetParam(), std::move(options)))
+                 .value();
     return cache_;
   }
   CachedRegion Acquire(uint64_t address, uint64_t length, Access access = kRead) {
@@ -48,10 +49,7 @@ class EitherWayTest : public testing::TestWithParam<bool> {
   RegistrationCache cache_;
 };
 
-std::string NameOf(const testing::TestParamInfo<bool>& info) {
-  return info.param ? "WithoutCache" : "WithCache";
-}
-INSTANTIATE_TEST_SUITE_P(Caches, EitherWayTest, testing::Bool(), NameOf);
+INSTANTIATE_TEST_SUITE_P(Caches, EitherWayTest, BothWays(), NameOfWay);
 
 TEST_P(EitherWayTest, AHandleHasItsBytesAndRights) {
   Make();

@@ -24,21 +24,24 @@ class Overlaps {
  public:
   // Throws std::bad_alloc, and then nothing has changed.
   void Insert(EntryNumber number, Interval bytes) {
-    Map& map = maps_[ClassOf(bytes)];
-    const bool is_new = map.emplace(std::pair(bytes.first, number), bytes.last).second;
+    const size_t k = ClassOf(bytes);
+    const bool is_new = maps_[k].emplace(std::pair(bytes.first, number), bytes.last).second;
     CHECK(is_new);
+    used_classes_ |= uint64_t{1} << k;
     ++size_;
   }
   void Erase(EntryNumber number, Interval bytes) {
-    CHECK(maps_[ClassOf(bytes)].erase(std::pair(bytes.first, number)) == 1);
+    const size_t k = ClassOf(bytes);
+    CHECK(maps_[k].erase(std::pair(bytes.first, number)) == 1);
+    if (maps_[k].empty()) used_classes_ &= ~(uint64_t{1} << k);
     --size_;
   }
 
   // Calls fn(number, bytes) for each entry that overlaps `range`; fn may erase that entry.
   template <class Fn>
   void ForEach(Interval range, Fn fn) {
-    for (size_t k = 0; k < kClasses; ++k) {
-      if (maps_[k].empty()) continue;
+    for (uint64_t classes = used_classes_; classes != 0; classes &= classes - 1) {
+      const auto k = static_cast<size_t>(std::countr_zero(classes));
       const uint64_t reach = k + 1 < kClasses ? (uint64_t{1} << (k + 1)) - 1 : ~uint64_t{0};
       const uint64_t from = range.first > reach ? range.first - reach : 0;
       for (auto it = maps_[k].lower_bound({from, 0});
@@ -62,6 +65,7 @@ class Overlaps {
   }
 
   std::array<Map, kClasses> maps_;
+  uint64_t used_classes_ = 0;  // bit k: maps_[k] is not empty
   size_t size_ = 0;
 };
 

@@ -254,6 +254,14 @@ TEST_F(RegistrationCacheTest, WhatIsOldAndNotInUseIsCollected) {
   EXPECT_EQ(state_->count(), 1U) << "in use";
 }
 
+TEST_F(RegistrationCacheTest, WhatIsOldIsCollectedByLaterMisses) {
+  Make({.age_max = std::chrono::milliseconds(20)});
+  for (uint64_t i = 1; i <= 20; ++i) Acquire(0x10000 * i, kPage).Release();
+  std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  for (uint64_t i = 1; i <= 10; ++i) Acquire(0x1000000 * i, kPage).Release();
+  EXPECT_EQ(cache_.Query().expirations, 20U);
+}
+
 TEST_F(RegistrationCacheTest, TheTableIsListed) {
   Make();
   const CachedRegion held = Acquire(0x10000, kPage, kWrite);

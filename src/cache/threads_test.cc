@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "tests/support/cache_ways.h"
 #include "tests/support/fake_backend.h"
 #include "verbena/registration_cache.h"
 
@@ -20,12 +21,12 @@ namespace {
 constexpr uint64_t kPage = 4'096;
 constexpr uint64_t kBase = 0x10000000;
 
-// The parameter: whether it releases immediately.
-class CacheThreads : public testing::TestWithParam<bool> {
+class CacheThreads : public testing::TestWithParam<Keeping> {
  protected:
   void Make(CacheOptions options) {
-    options.release_immediately = GetParam();
-    cache_ = RegistrationCache::Create(std::make_unique<FakeBackend>(state_), options).value();
+    cache_ = RegistrationCache::Create(std::make_unique<FakeBackend>(state_),
+                                       With(GetParam(), std::move(options)))
+                 .value();
   }
   template <class Fn>
   void RunThreads(int count, Fn fn) {
@@ -46,10 +47,7 @@ class CacheThreads : public testing::TestWithParam<bool> {
   RegistrationCache cache_;
 };
 
-std::string NameOf(const testing::TestParamInfo<bool>& info) {
-  return info.param ? "WithoutCache" : "WithCache";
-}
-INSTANTIATE_TEST_SUITE_P(Caches, CacheThreads, testing::Bool(), NameOf);
+INSTANTIATE_TEST_SUITE_P(Caches, CacheThreads, BothWays(), NameOfWay);
 
 TEST_P(CacheThreads, HitsAreCountedExactly) {
   Make({});
@@ -63,7 +61,7 @@ TEST_P(CacheThreads, HitsAreCountedExactly) {
   const CacheStatistics seen = cache_.Query();
   const uint64_t hits = seen.hits_fast + seen.hits_slow;
   EXPECT_EQ(hits + seen.misses, 4U * kTimes + 1);
-  EXPECT_EQ(seen.misses, GetParam() ? 4U * kTimes + 1 : 1U);
+  EXPECT_EQ(seen.misses, GetParam() == Keeping::kNothing ? 4U * kTimes + 1 : 1U);
   for (const CacheEntry& entry : cache_.List()) EXPECT_EQ(entry.handles, 0U);
 }
 

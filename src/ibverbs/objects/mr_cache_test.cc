@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file_descriptor.h"
+#include "tests/support/cache_ways.h"
 #include "tests/support/ibverbs_end.h"
 
 namespace verbena::ibverbs {
@@ -22,13 +23,17 @@ namespace {
 
 constexpr int kWritable = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
+Settings WithCache() {
+  Settings settings;
+  settings.cache_bytes = 1 << 20;
+  return settings;
+}
+
 class MrCacheTest : public testing::VerbsPairTest {
  protected:
   void SetUp() override {
     Connect();
-    Settings settings;
-    settings.cache_bytes = 1 << 20;
-    OpenCache(Cast(b.pd), settings);
+    OpenCache(Cast(b.pd), WithCache());
   }
   void TearDown() override { CloseCache(Cast(b.pd)); }
 
@@ -47,7 +52,18 @@ class MrCacheTest : public testing::VerbsPairTest {
   }
 };
 
-TEST_F(MrCacheTest, RegistersTheSameBytesOnce) {
+// What ibv_reg_mr promises holds in a domain with a cache and in one without.
+class MrEitherWayTest : public MrCacheTest, public ::testing::WithParamInterface<Keeping> {
+ protected:
+  [[nodiscard]] static bool is_off() { return GetParam() == Keeping::kNothing; }
+  void SetUp() override {
+    Connect();
+    if (!is_off()) OpenCache(Cast(b.pd), WithCache());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Caches, MrEitherWayTest, BothWays(), NameOfWay);
+
+TEST_P(MrEitherWayTest, TheSameBytesAreRegisteredAgain) {
   for (int i = 0; i < 10; ++i) {
     ibv_mr* const mr = Register(64, 100);
     ASSERT_NE(mr, nullptr);
@@ -55,20 +71,20 @@ TEST_F(MrCacheTest, RegistersTheSameBytesOnce) {
     EXPECT_EQ(Write(*mr, mr->rkey), IBV_WC_SUCCESS);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
   }
-  EXPECT_EQ(Seen().misses, 1U);
-  EXPECT_EQ(Seen().hits_slow, 9U);
+  EXPECT_EQ(Seen().misses, is_off() ? 0U : 1U);
+  EXPECT_EQ(Seen().hits_slow, is_off() ? 0U : 9U);
 }
 
 // A cached region must not stay open to peers.
-TEST_F(MrCacheTest, AKeyIsRefusedAfterDeregMr) {
+TEST_P(MrEitherWayTest, AKeyIsRefusedAfterDeregMr) {
   ibv_mr* const mr = Register(64, 100);
   const ibv_mr copy = *mr;
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
-  EXPECT_EQ(Seen().entries, 1U) << "not kept";
+  EXPECT_EQ(Seen().entries, is_off() ? 0U : 1U);
   EXPECT_EQ(Write(copy, copy.rkey), IBV_WC_REM_ACCESS_ERR);
 }
 
-TEST_F(MrCacheTest, RegionsOfTheSameBytesHaveKeysOfTheirOwn) {
+TEST_P(MrEitherWayTest, RegionsOfTheSameBytesHaveKeysOfTheirOwn) {
   ibv_mr* const one = Register(64, 100);
   ibv_mr* const two = Register(64, 100);
   EXPECT_NE(one->rkey, two->rkey);
@@ -80,15 +96,15 @@ TEST_F(MrCacheTest, RegionsOfTheSameBytesHaveKeysOfTheirOwn) {
   EXPECT_EQ(ibv_dereg_mr(two), 0);
 }
 
-TEST_F(MrCacheTest, RightsAreThoseOfTheLastRegistration) {
+TEST_P(MrEitherWayTest, RightsAreThoseOfTheLastRegistration) {
   EXPECT_EQ(ibv_dereg_mr(Register(64, 100)), 0);
   ibv_mr* const mr = Register(64, 100, IBV_ACCESS_REMOTE_READ);
-  EXPECT_EQ(Seen().misses, 1U);
+  EXPECT_EQ(Seen().misses, is_off() ? 0U : 1U);
   EXPECT_EQ(Write(*mr, mr->rkey), IBV_WC_REM_ACCESS_ERR);
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(MrCacheTest, AReregisteredRegionIsNotKept) {
+TEST_P(MrEitherWayTest, AReregisteredRegionIsNotKept) {
   ibv_mr* const mr = Register(64, 100);
   EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, b.bytes.data() + 512, 64, 0),
             0);
@@ -98,7 +114,7 @@ TEST_F(MrCacheTest, AReregisteredRegionIsNotKept) {
   EXPECT_EQ(Seen().entries, 0U);
 }
 
-TEST_F(MrCacheTest, PrefetchFindsTheRegion) {
+TEST_P(MrEitherWayTest, PrefetchFindsTheRegion) {
   ibv_mr* const mr = Register(0, 4'096);
   ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(mr->addr), .length = 64, .lkey = mr->lkey};
   EXPECT_EQ(ibv_advise_mr(b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1),
@@ -120,19 +136,16 @@ TEST_F(MrCacheTest, WindowsAndOtherAddressesAreNotCached) {
       << "the domain has no cache";
 }
 
-// As without a cache.
-TEST_F(MrCacheTest, BadFlagsAndUnmappedMemoryAreRefused) {
+TEST_P(MrEitherWayTest, BadFlagsAndUnmappedMemoryAreRefused) {
   EXPECT_EQ(Register(64, 100, IBV_ACCESS_REMOTE_WRITE), nullptr);
   EXPECT_EQ(errno, EINVAL);
   EXPECT_EQ(ibv_reg_mr(b.pd, reinterpret_cast<void*>(4'096), 64, kWritable), nullptr);
   EXPECT_EQ(errno, EFAULT);
 }
 
-TEST_F(MrCacheTest, ADomainEndsWithItsUnusedRegions) {
+TEST_P(MrEitherWayTest, ADomainEndsWithItsUnusedRegions) {
   ibv_pd* const pd = ibv_alloc_pd(b.context);
-  Settings settings;
-  settings.cache_bytes = 1 << 20;
-  OpenCache(Cast(pd), settings);
+  if (!is_off()) OpenCache(Cast(pd), WithCache());
   ibv_mr* const mr = ibv_reg_mr(pd, b.bytes.data(), 64, kWritable);
   EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
