@@ -24,6 +24,8 @@ SECONDS_MAX = 90  # for one part
 KINDS = {"slow": "storage of 0.5 ms a page", "swapped": "managed memory, swapped out",
          "zero": "memory never touched"}
 STORAGES = {"disk": "a disk of 4 ms a page", "managed": "managed memory, 64 times its budget"}
+BASELINES = {"alone": "alone", "beside": "as many without faults",
+             "bare": "the system's part of as many faults"}
 MEETINGS = {"absent": "the pager", "left": "a copy", "listed": "a copy, page list"}
 STUCK = "pages that do not come"
 EXPERIMENTS = {"third": ("a fresh page beside two stuck ones: seconds", "<= 0.1"),
@@ -127,7 +129,9 @@ def of_isolation(found: dict) -> list[Ratio]:
         if storage not in found:
             continue
         one = found[storage]
-        for base, of_base in (("alone", "alone"), ("beside", "as many without faults")):
+        for base, of_base in BASELINES.items():
+            if base not in one:
+                continue
             rate, p99 = (median_of_pairs(one["faulting"][what], one[base][what])
                          for what in ("writes_per_second", "p99_us"))
             ratios.append(Ratio(f"{words}: writes / {of_base}", rate, ">= 0.95"))

@@ -70,6 +70,8 @@ class FaultCostTest(unittest.TestCase):
         self.assertEqual([ratio.met for ratio in ratios], [True, False, True, True])
         ratios = fault_cost.of_isolation({"managed": one})
         self.assertEqual([ratio.met for ratio in ratios], [True, False, True, True])
+        ratios = fault_cost.of_isolation({"managed": one | {"bare": window(104, 10)}})
+        self.assertEqual([ratio.met for ratio in ratios], [True, False, True, True, False, False])
 
     def test_stuck_pages_are_compared_with_the_writer_alone(self):
         one = {"meeting": "left", "requester": True, "pages": 2, "lost": False, "failed": 0,

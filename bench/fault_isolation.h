@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
+#include "bench/fault_bare_pager.h"
 #include "bench/fault_memory.h"
 #include "bench/fault_world.h"
 #include "bench/steady_writer.h"
@@ -90,13 +91,15 @@ class Neighbours {
   }
 
   // The other queue pair does as many writes, but to resident memory. This is the effect of its
-  // processor time alone.
-  [[nodiscard]] Window MeasureBeside(Duration duration, uint64_t writes) {
+  // processor time alone; with `pager`, also that of the system calls of as many faults.
+  [[nodiscard]] Window MeasureBeside(Duration duration, uint64_t writes,
+                                     const BarePager* pager = nullptr) {
     const Duration period = duration / static_cast<int64_t>(writes + 1);
     auto due = Clock::now();
     return Measure(duration, [&](bool is_free) {
       if (!is_free || Clock::now() < due) return false;
       due += period;
+      if (pager != nullptr) pager->ReplaceOne();
       PostOther(there_.Remote());
       return true;
     });
@@ -140,7 +143,8 @@ class Neighbours {
 };
 
 // Alternates the measurements, so that background load affects all of them.
-inline nlohmann::json MeasureIsolation(Neighbours& neighbours, Victims& victims) {
+inline nlohmann::json MeasureIsolation(Neighbours& neighbours, Victims& victims,
+                                       const BarePager* pager = nullptr) {
   constexpr auto kWindow = std::chrono::milliseconds(200);
   constexpr int kRepetitions = 15;
   nlohmann::json found = {{"seconds", std::chrono::duration<double>(kWindow).count()}};
@@ -155,6 +159,9 @@ inline nlohmann::json MeasureIsolation(Neighbours& neighbours, Victims& victims)
     const Window faulting = neighbours.MeasureWith(kWindow, victims);
     note("faulting", faulting);
     note("beside", neighbours.MeasureBeside(kWindow, faulting.others));
+    if (pager != nullptr) {
+      note("bare", neighbours.MeasureBeside(kWindow, faulting.others, pager));
+    }
   }
   return found;
 }
@@ -168,7 +175,8 @@ inline nlohmann::json MeasureIsolation() {
   }
   Neighbours neighbours;
   ManagedVictims victims(neighbours.far_context());
-  found["managed"] = MeasureIsolation(neighbours, victims);
+  const BarePager pager;
+  found["managed"] = MeasureIsolation(neighbours, victims, &pager);
   return found;
 }
 
