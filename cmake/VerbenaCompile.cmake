@@ -47,7 +47,7 @@ if(VERBENA_UNITY)
   verbena_compile_options(-Wno-shadow)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  verbena_compile_options(-Wthread-safety)
+  verbena_compile_options(-Wthread-safety -Wshadow-field-in-constructor)
 else()
   # False positives of gcc 12: -Wrestrict in string concatenation (gcc bug 105651), and the others
   # in some strings if <string> is precompiled.

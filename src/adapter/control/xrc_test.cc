@@ -143,8 +143,8 @@ TEST_P(XrcTest, EachEndHasAtMostOneQueue) {
             PostReason::kNoSendQueue);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, XrcTest, testing::Values(false, true), [](const auto& info) {
-  return info.param ? std::string("Sockets") : std::string("Loopback");
+INSTANTIATE_TEST_SUITE_P(Transports, XrcTest, testing::Values(false, true), [](const auto& test) {
+  return test.param ? std::string("Sockets") : std::string("Loopback");
 });
 
 TEST(XrcSpecTest, TheReceivingEndNeedsADomain) {

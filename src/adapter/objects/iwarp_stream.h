@@ -40,8 +40,8 @@ enum class StreamPhase : uint8_t {
 // Owned by IwarpCm; under the engine's lock.
 class IwarpStream {
  public:
-  IwarpStream(StreamId id, fabric::TcpSocket socket, StreamPhase phase)
-      : id(id), phase(phase), socket_(std::move(socket)) {}
+  IwarpStream(StreamId number, fabric::TcpSocket socket, StreamPhase first_phase)
+      : id(number), phase(first_phase), socket_(std::move(socket)) {}
   IwarpStream(const IwarpStream&) = delete;
   IwarpStream& operator=(const IwarpStream&) = delete;
 
