@@ -38,8 +38,8 @@ wire::AckTimeout TimeoutOf(Duration duration) {
 adapter::AdapterOptions OptionsOf(const Swarm& swarm, uint32_t node) {
   adapter::AdapterOptions options;
   options.identity_seed = (swarm.seed ^ (uint64_t{node} << 32)) | 1;
-  options.memory.key_slots_max = swarm.key_slots_max;
-  options.memory.seed = options.identity_seed * 3;
+  options.key_slots_max = swarm.key_slots_max;
+  options.key_seed = options.identity_seed * 3;
   return options;
 }
 

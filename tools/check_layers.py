@@ -14,7 +14,7 @@ PUBLIC = "verbena"  # include/verbena: the headers that users include
 # that a value is not converted between layers. Every layer may include them.
 VALUES = {
     "access", "advice", "async_event", "cm_event", "completion", "counters", "current_io_word",
-    "error", "gid", "ip_address", "memory_events", "numbers", "post_error", "qp_state",
+    "error", "gid", "ip_address", "memory_events", "numbers", "options", "post_error", "qp_state",
     "serial_number", "shared_buffer", "strong_id", "transport_type", "work_request",
 }
 

@@ -26,8 +26,9 @@ struct StreamsServed {
 
 // The streams of an iWARP adapter, and how they are set up (RFC 5044, RFC 6581).
 struct IwarpOptions {
-  uint8_t mpa_revision = 2;  // that requests have; those of peers may have 1 or 2
-  bool mpa_crc = true;       // off only if the peer does not want it either
+  // Options::mpa_revision and mpa_crc.
+  uint8_t mpa_revision = 2;
+  bool mpa_crc = true;
   bool mpa_markers = false;  // in what peers send: kernel TCP delivers in order, so they only cost
 
   // Bytes of a segment, with its headers. Larger than a TCP segment: the kernel cuts the stream

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -61,6 +62,11 @@ class Duration {
 [[nodiscard]] constexpr Duration Microseconds(int64_t n) { return Duration(1'000) * n; }
 [[nodiscard]] constexpr Duration Milliseconds(int64_t n) { return Duration(1'000'000) * n; }
 [[nodiscard]] constexpr Duration Seconds(int64_t n) { return Duration(1'000'000'000) * n; }
+
+// The API has spans of time of the standard library.
+[[nodiscard]] constexpr Duration DurationOf(std::chrono::nanoseconds duration) {
+  return Nanoseconds(duration.count());
+}
 
 // A moment, in nanoseconds since an origin that the clock chooses. Never() is later than all other
 // times and stays Never when a duration is added, so a disabled deadline needs no flag beside it. A

@@ -46,7 +46,7 @@ ErrorOr<void> CompletionQueue::Resize(size_t capacity) try {
 ErrorOr<void> CompletionQueue::SetModeration(uint32_t count, std::chrono::nanoseconds period) try {
   if (!object()) return Fail(verbs::Empty("completion queue"));
   if (period.count() < 0) return Fail(verbs::Invalid("moderation period must not be negative"));
-  return object()->device.SetModeration(*object()->thing, count, verbs::ToAdapter(period));
+  return object()->device.SetModeration(*object()->thing, count, DurationOf(period));
 } catch (...) {
   return Fail(verbs::Thrown());
 }

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "base/result.h"
-#include "base/time.h"
 #include "verbena/error.h"
 
 namespace verbena::verbs {
@@ -24,10 +22,6 @@ template <class Object>
 [[nodiscard]] ErrorOr<void> EndNow(const std::shared_ptr<Object>& object, const char* what) {
   if (object == nullptr) return Fail(Empty(what));
   return object->End();
-}
-
-[[nodiscard]] inline Duration ToAdapter(std::chrono::nanoseconds duration) {
-  return Nanoseconds(duration.count());
 }
 
 }  // namespace verbena::verbs

@@ -5,7 +5,7 @@
 
 namespace verbena::verbs {
 
-// Converts the options of the API to those of the adapter.
+// The options of the adapter of a device that is opened with `options`.
 [[nodiscard]] adapter::AdapterOptions ToAdapter(const Options& options);
 
 }  // namespace verbena::verbs

@@ -104,7 +104,7 @@ class SendTranslation {
 
   void Set(const Delay& r) {
     Start(r, queue::SendOpcode::kDelay);
-    request_.wqe.operand = queue::DelayOperand{.duration = ToAdapter(r.duration)};
+    request_.wqe.operand = queue::DelayOperand{.duration = DurationOf(r.duration)};
   }
 
  private:

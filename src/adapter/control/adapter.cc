@@ -36,7 +36,7 @@ AdapterOptions SpinIfClockIsCheap(AdapterOptions options) {
 // Seeds, so that keys and numbers cannot be guessed.
 AdapterOptions Seeded(AdapterOptions options) {
   std::random_device device;
-  options.memory.seed ^= uint64_t{device()} << 32 | device();
+  options.key_seed ^= uint64_t{device()} << 32 | device();
   if (options.identity_seed == 0) options.identity_seed = uint64_t{device()} << 32 | device();
   return options;
 }
@@ -82,7 +82,7 @@ ErrorOr<void> CheckBudget(const AdapterOptions& options) {
   return options.memory_budget_strict ? CheckStrictBudget(options) : ErrorOr<void>();
 }
 
-ErrorOr<void> CheckIwarp(const IwarpOptions& options) {
+ErrorOr<void> CheckIwarp(const AdapterOptions& options) {
   if (options.mpa_revision == 1 || options.mpa_revision == 2) return {};
   return Fail(Error{ErrorCode::kInvalid, "the revision of MPA must be 1 or 2"});
 }
@@ -134,7 +134,7 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
       srqs(options.srqs_max),
       xrc_domains(options.xrc_domains_max),
       stuck_watch(engine.holder(), std::move(stuck_alarm)),
-      waits(engine, notice, wake, options.spin),
+      waits(engine, notice, wake, DurationOf(options.spin)),
       progress_thread(engine, waits, wake, options) {
   pager.set_events(page_events.get());
   const EngineLock lock(engine);
@@ -150,7 +150,7 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const AdapterOptions& wanted) {
   if (const auto ok = CheckBudget(wanted); !ok) return Fail(ok.error());
-  if (const auto ok = CheckIwarp(wanted.iwarp); !ok) return Fail(ok.error());
+  if (const auto ok = CheckIwarp(wanted); !ok) return Fail(ok.error());
   const AdapterOptions options = SpinIfClockIsCheap(Seeded(wanted));
   memory::SignalGuard::Install();
   auto guard = ForkGuard::Make();

@@ -14,8 +14,8 @@ constexpr int kKeysMax = kSlots * 256;
 
 AdapterOptions SmallTable(Duration quarantine) {
   AdapterOptions options = TestOptions();
-  options.memory.key_slots_max = kSlots;
-  options.memory.key_quarantine = quarantine;
+  options.key_slots_max = kSlots;
+  options.key_quarantine = std::chrono::nanoseconds(quarantine.nanoseconds());
   return options;
 }
 

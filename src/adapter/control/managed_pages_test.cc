@@ -189,9 +189,10 @@ TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorWithAWarning) {
 
 // The thread that would take the warnings may be the one that is blocked.
 TEST_F(ManagedPagesTest, AFullStoreIsReportedWhileTheProgramIsBlocked) {
-  std::atomic<bool> is_reported = false;
+  static std::atomic<bool> is_reported = false;  // a function pointer has no captures
+  is_reported = false;
   AdapterOptions options = TestOptions();
-  options.on_urgent_warning = [&](const std::string& warning) {
+  options.on_urgent_warning = [](const std::string& warning) {
     if (warning.find("cannot grow") != std::string::npos) is_reported = true;
   };
   TestNode node("127.0.0.1", kPage, options);

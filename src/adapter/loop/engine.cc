@@ -48,7 +48,7 @@ Engine::Engine(const AdapterOptions& options, std::unique_ptr<fabric::Fabric> fa
                AsyncEvents& events, odp::PageService& pages, const Clock& clock,
                fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace,
                PageEvents* page_events)
-    : LockedTables(options.memory),
+    : LockedTables(MemoryOptionsOf(options)),
       qps(options.qps_max, options.identity_seed),
       paths(options.paths_max, addresses),
       groups(GroupLimits(options)),
@@ -334,7 +334,7 @@ Time Engine::next_time() const {
   Time next = std::min({timers_.next(), gsi.next_time(), next_claim_});
   for (const Cq* const cq : moderated_) next = std::min(next, cq->deadline());
   if (iwarp != nullptr) next = std::min(next, iwarp->next_time());
-  if (has_work()) next = std::min(next, now_ + options_.work_retry);
+  if (has_work()) next = std::min(next, now_ + DurationOf(options_.work_retry));
   return next;
 }
 
@@ -446,7 +446,8 @@ void Engine::DrainReadyList() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter i
 
 void Engine::NotePoll(const Cq& cq, Time now) {
   if (cq.is_armed()) return;
-  polled_until_ns_.store((now + options_.poll_recent).nanoseconds(), std::memory_order_relaxed);
+  polled_until_ns_.store((now + DurationOf(options_.poll_recent)).nanoseconds(),
+                         std::memory_order_relaxed);
 }
 
 // A poller that is about to transmit is away for longer than between two polls.

@@ -9,7 +9,7 @@
 namespace verbena::adapter {
 
 void Engine::StartIwarp(fabric::ReadySet files) {
-  iwarp = std::make_unique<IwarpCm>(options_.iwarp, std::move(files), qps, run_queue_,
+  iwarp = std::make_unique<IwarpCm>(IwarpOptionsOf(options_), std::move(files), qps, run_queue_,
                                     [this](const std::string& warning) {
                                       AssertHeld();
                                       Warn(warning);

@@ -18,7 +18,7 @@ namespace {
 AdapterOptions LongPolls() {
   AdapterOptions options = TestOptions();
   options.identity_seed = 1;
-  options.poll_recent = Seconds(1'000);  // however slow the machine is
+  options.poll_recent = std::chrono::seconds(1'000);  // however slow the machine is
   return options;
 }
 
@@ -127,7 +127,7 @@ TEST_F(EngineTest, APollThatFindsTheLockTakenIsRecorded) {
 AdapterOptions OneRunAPass() {
   AdapterOptions options = LongPolls();
   options.runs_per_pass = 1;
-  options.work_retry = Nanoseconds(7);
+  options.work_retry = std::chrono::nanoseconds(7);
   return options;
 }
 class EngineRetryTest : public EngineTest {

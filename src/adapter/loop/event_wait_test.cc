@@ -58,7 +58,7 @@ class EventWaitThreads : public EngineWorld {
   Cq cq_{16, &channel_};
   EventFile wake_ = std::move(*EventFile::Open(false));
   EventFile notice_ = std::move(*EventFile::Open(false));
-  EventWait waits_{engine_, notice_, wake_, options_.spin};
+  EventWait waits_{engine_, notice_, wake_, DurationOf(options_.spin)};
   QueuePair* a_ = nullptr;
   QueuePair* b_ = nullptr;
   Cq* taken_ = nullptr;

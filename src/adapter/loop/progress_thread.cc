@@ -35,9 +35,9 @@ ProgressThread::ProgressThread(Engine& engine, EventWait& waits, const EventFile
     : engine_(engine),
       waits_(waits),
       wake_(wake),
-      backoff_min_(options.backoff_min),
-      backoff_max_(options.backoff_max),
-      spin_(options.spin) {
+      backoff_min_(DurationOf(options.backoff_min)),
+      backoff_max_(DurationOf(options.backoff_max)),
+      spin_(DurationOf(options.spin)) {
   thread_ = StartQuietThread("verbena-prog", [this] { Work(); });
 }
 

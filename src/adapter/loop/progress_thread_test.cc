@@ -21,7 +21,7 @@ class ProgressThreadThreads : public EngineWorld {
 
   EventFile wake_ = std::move(*EventFile::Open(false));
   EventFile notice_ = std::move(*EventFile::Open(false));
-  EventWait waits_{engine_, notice_, wake_, options_.spin};
+  EventWait waits_{engine_, notice_, wake_, DurationOf(options_.spin)};
   Cq cq_{16, nullptr};
 };
 
@@ -56,7 +56,8 @@ TEST_F(ProgressThreadThreads, BacksOffWhileAThreadPollsAndResumes) {
 
 AdapterOptions LongPolls() {
   AdapterOptions options = TestOptions();
-  options.poll_recent = options.yield_recent = Milliseconds(400);
+  options.poll_recent = std::chrono::milliseconds(400);
+  options.yield_recent = Milliseconds(400);
   return options;
 }
 
@@ -96,7 +97,7 @@ TEST_F(ProgressThreadLongPollsThreads, APollerThatIsQuickerMakesItBackOffAgain) 
 
 AdapterOptions LongBackoff() {
   AdapterOptions options = TestOptions();
-  options.backoff_min = options.backoff_max = options.poll_recent = Seconds(1'000);
+  options.backoff_min = options.backoff_max = options.poll_recent = std::chrono::seconds(1'000);
   return options;
 }
 
@@ -133,8 +134,8 @@ TEST_F(ProgressThreadLongBackoffThreads, IsNotifiedOfWorkUnlessItHasBackedOff) {
 
 AdapterOptions SlowChecks() {
   AdapterOptions options = TestOptions();
-  options.poll_recent = Milliseconds(20);
-  options.backoff_min = options.backoff_max = Milliseconds(100);
+  options.poll_recent = std::chrono::milliseconds(20);
+  options.backoff_min = options.backoff_max = std::chrono::milliseconds(100);
   return options;
 }
 
@@ -153,7 +154,7 @@ TEST_F(ProgressThreadSlowChecksThreads, APollerThatIsAwayAtACheckHasUntilTheNext
     return progress_thread.is_backed_off();
   }));
   EXPECT_TRUE(Becomes([&] { return !progress_thread.is_backed_off(); }));
-  EXPECT_GE(Now() - begin, 2 * options_.backoff_min);
+  EXPECT_GE(Now() - begin, 2 * DurationOf(options_.backoff_min));
 }
 
 TEST_F(ProgressThreadThreads, IsWokenByTheAlarm) {

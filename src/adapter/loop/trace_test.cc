@@ -235,11 +235,11 @@ class FileSizeLimit {
 
 // If the limit were not handled, SIGXFSZ would end the test.
 TEST_F(OneTraceTest, AFileAtItsSizeLimitEndsTheTraceWithOneWarning) {
-  std::vector<std::string> warnings;
+  static std::vector<std::string> warnings;  // a function pointer has no captures
   for (const bool is_urgent : {false, true}) {
     AdapterOptions options = Traced(is_urgent ? "a" : "b");
     if (is_urgent) {
-      options.on_urgent_warning = [&](const std::string& warning) { warnings.push_back(warning); };
+      options.on_urgent_warning = [](const std::string& warning) { warnings.push_back(warning); };
     }
     const FileSizeLimit limit(8192);
     TestNode a("127.0.0.1", uint64_t{1} << 20, options);
