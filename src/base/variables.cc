@@ -15,13 +15,15 @@ namespace {
 constexpr std::string_view kPrefix = "VERBENA_";
 
 // The names without the prefix.
-constexpr std::array<std::string_view, 22> kKnown = {
-    "BROKER",     "CACHE",        "DEVICE_FILES",  "DEVICE_TREE",
-    "GUEST",      "GUEST_MAX",    "GUEST_MIN",     "GUEST_WEIGHT",
-    "LINK_LAYER", "LOG",          "MEMORY_BUDGET", "MEMORY_BUDGET_STRICT",
-    "MPA_CRC",    "MPA_REVISION", "PAGE_EVENTS",   "PIN",
-    "STATS",      "STRICT",       "SWAP",          "TRACE",
-    "TRANSPORT",  "WINDOWS_ONLY"};
+constexpr std::array<std::string_view, 23> kKnown = {
+    "BROKER",      "CACHE",         "DEVICE_FILES",
+    "DEVICE_TREE", "GUEST",         "GUEST_MAX",
+    "GUEST_MIN",   "GUEST_WEIGHT",  "LINK_LAYER",
+    "LOG",         "MEMORY_BUDGET", "MEMORY_BUDGET_STRICT",
+    "MPA_CRC",     "MPA_REVISION",  "ONE_TOUCH_WINDOWS",
+    "PAGE_EVENTS", "PIN",           "STATS",
+    "STRICT",      "SWAP",          "TRACE",
+    "TRANSPORT",   "WINDOWS_ONLY"};
 
 bool IsKnown(std::string_view name) {
   return name.starts_with(kPrefix) &&

@@ -47,6 +47,7 @@ struct Choices {
   bool pin = false;
   bool page_events = false;
   bool windows_only = false;
+  bool one_touch_windows = false;
   std::string memory_budget = {};
   bool budget_strict = false;
   std::string swap = {};
@@ -86,6 +87,7 @@ void SetUp(const Choices& choices) {
   if (choices.pin) Set("VERBENA_PIN", "1");
   if (choices.page_events) Set("VERBENA_PAGE_EVENTS", "1");
   if (choices.windows_only) Set("VERBENA_WINDOWS_ONLY", "1");
+  if (choices.one_touch_windows) Set("VERBENA_ONE_TOUCH_WINDOWS", "1");
   if (!choices.memory_budget.empty()) Set("VERBENA_MEMORY_BUDGET", choices.memory_budget);
   if (choices.budget_strict) Set("VERBENA_MEMORY_BUDGET_STRICT", "1");
   if (!choices.swap.empty()) Set("VERBENA_SWAP", fs::absolute(choices.swap));
@@ -171,7 +173,8 @@ constexpr const char* kExamples =
     "Each option but --rsockets sets an environment variable, which can be set instead:\n"
     "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
-    "  VERBENA_WINDOWS_ONLY=1  VERBENA_TRANSPORT=roce|iwarp|roce,iwarp|iwarp,roce\n"
+    "  VERBENA_WINDOWS_ONLY=1  VERBENA_ONE_TOUCH_WINDOWS=1\n"
+    "  VERBENA_TRANSPORT=roce|iwarp|roce,iwarp|iwarp,roce\n"
     "  VERBENA_MPA_REVISION=1|2  VERBENA_MPA_CRC=on|off\n"
     "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_MEMORY_BUDGET_STRICT=1\n"
     "  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_CACHE=1|SIZE  VERBENA_DEVICE_FILES=on|off\n"
@@ -364,6 +367,8 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
   command.AddFlag("--windows-only", state->choices.windows_only,
                   "let peers access memory only through memory windows, not with the keys of "
                   "regions");
+  command.AddFlag("--one-touch-windows", state->choices.one_touch_windows,
+                  "end each memory window with the first message of a peer that uses its key");
   const CommandOption cache = AddCacheOptions(command, state->choices);
   const CommandOption guest = AddGuestOptions(command, state->choices, pin, cache);
   AddBudgetOptions(command, state->choices, pin, cache, guest);

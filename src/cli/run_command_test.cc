@@ -60,6 +60,7 @@ TEST_F(RunCommandTest, PassesItsOptionsInTheEnvironment) {
   environment("--pin", "VERBENA_PIN=1");
   environment("--page-events", "VERBENA_PAGE_EVENTS=1");
   environment("--windows-only", "VERBENA_WINDOWS_ONLY=1");
+  environment("--one-touch-windows", "VERBENA_ONE_TOUCH_WINDOWS=1");
   environment("--cache", "VERBENA_CACHE=1");
   environment("--cache --cache-bytes 64M", "VERBENA_CACHE=64M");
   environment("--memory-budget 64M --swap .", "VERBENA_MEMORY_BUDGET=64M");

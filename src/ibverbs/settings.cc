@@ -129,6 +129,7 @@ Settings Settings::FromEnvironment(TransportType transport) {
           // Memory that is unmapped and mapped again has to be pinned again.
           .page_events = IsOn("VERBENA_PAGE_EVENTS") || (pin && cache_bytes > 0),
           .windows_only = IsOn("VERBENA_WINDOWS_ONLY"),
+          .one_touch_windows = IsOn("VERBENA_ONE_TOUCH_WINDOWS"),
           .memory_budget = budget,
           .budget_strict = IsOn("VERBENA_MEMORY_BUDGET_STRICT"),
           .swap = std::string(Variable("VERBENA_SWAP")),

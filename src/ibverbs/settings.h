@@ -24,12 +24,13 @@ struct Settings {
   std::string trace = {};                          // VERBENA_TRACE=FILE.pcapng; %p is the process
   bool strict = false;                             // VERBENA_STRICT=1: see Options::strict
   bool pin = false;                                // VERBENA_PIN=1: see Options::pin
-  bool page_events = false;    // VERBENA_PAGE_EVENTS=1: see Options::page_events
-  bool windows_only = false;   // VERBENA_WINDOWS_ONLY=1: see Options::remote_through_regions
-  uint64_t memory_budget = 0;  // VERBENA_MEMORY_BUDGET=64M: see Options::memory_budget
-  bool budget_strict = false;  // VERBENA_MEMORY_BUDGET_STRICT=1: see Options
-  std::string swap = {};       // VERBENA_SWAP=PATH: see Options::swap
-  uint64_t cache_bytes = 0;    // VERBENA_CACHE=1 or 64M: CacheOptions::bytes_max; 0: no cache
+  bool page_events = false;        // VERBENA_PAGE_EVENTS=1: see Options::page_events
+  bool windows_only = false;       // VERBENA_WINDOWS_ONLY=1: see Options::remote_through_regions
+  bool one_touch_windows = false;  // VERBENA_ONE_TOUCH_WINDOWS=1: see Bind::one_touch
+  uint64_t memory_budget = 0;      // VERBENA_MEMORY_BUDGET=64M: see Options::memory_budget
+  bool budget_strict = false;      // VERBENA_MEMORY_BUDGET_STRICT=1: see Options
+  std::string swap = {};           // VERBENA_SWAP=PATH: see Options::swap
+  uint64_t cache_bytes = 0;        // VERBENA_CACHE=1 or 64M: CacheOptions::bytes_max; 0: no cache
   // VERBENA_GUEST=NAME, VERBENA_GUEST_MIN, VERBENA_GUEST_MAX, VERBENA_GUEST_WEIGHT, VERBENA_BROKER:
   // see Options::guest.
   std::string guest = {};

@@ -18,9 +18,10 @@ class SettingsTest : public ::testing::Test {
   void TearDown() override {
     for (const char* name :
          {"VERBENA_LINK_LAYER", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT", "VERBENA_PIN",
-          "VERBENA_PAGE_EVENTS", "VERBENA_WINDOWS_ONLY", "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP",
-          "VERBENA_TRANSPORT", "VERBENA_MEMORY_BUDGET_STRICT", "VERBENA_LOG", "VERBENA_STAT",
-          "VERBENA_CACHE", "VERBENA_MPA_REVISION", "VERBENA_MPA_CRC"}) {
+          "VERBENA_PAGE_EVENTS", "VERBENA_WINDOWS_ONLY", "VERBENA_ONE_TOUCH_WINDOWS",
+          "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP", "VERBENA_TRANSPORT",
+          "VERBENA_MEMORY_BUDGET_STRICT", "VERBENA_LOG", "VERBENA_STAT", "VERBENA_CACHE",
+          "VERBENA_MPA_REVISION", "VERBENA_MPA_CRC"}) {
       unsetenv(name);
     }
   }
@@ -31,6 +32,7 @@ TEST_F(SettingsTest, WithoutVariablesTheDefaultsApply) {
   EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
   EXPECT_EQ(settings.trace, "");
   EXPECT_FALSE(settings.strict);
+  EXPECT_FALSE(settings.one_touch_windows);
   EXPECT_FALSE(settings.ToOptions().strict);
   EXPECT_FALSE(settings.ToOptions().pin);
   EXPECT_TRUE(settings.ToOptions().remote_through_regions);
@@ -46,6 +48,7 @@ TEST_F(SettingsTest, SettingsComeFromTheEnvironment) {
   setenv("VERBENA_PIN", "1", 1);
   setenv("VERBENA_PAGE_EVENTS", "1", 1);
   setenv("VERBENA_WINDOWS_ONLY", "1", 1);
+  setenv("VERBENA_ONE_TOUCH_WINDOWS", "1", 1);
   const Settings settings = FromEnvironment();
   EXPECT_EQ(settings.link_layer, LinkLayer::kInfiniband);
   EXPECT_EQ(settings.trace, "/tmp/x.pcapng");
@@ -53,6 +56,7 @@ TEST_F(SettingsTest, SettingsComeFromTheEnvironment) {
   EXPECT_TRUE(settings.ToOptions().pin);
   EXPECT_TRUE(settings.ToOptions().page_events);
   EXPECT_FALSE(settings.ToOptions().remote_through_regions);
+  EXPECT_TRUE(settings.one_touch_windows);
   EXPECT_EQ(settings.ToOptions().trace, "/tmp/x.pcapng");
 }
 

@@ -40,7 +40,8 @@ CodeOr<Bind> ToBind(const Qp& qp, const Mw& window, Key wanted, const ibv_mw_bin
               .start = info.addr,
               .length = info.length,
               .access = *access,
-              .zero_based = (info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0};
+              .zero_based = (info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0,
+              .one_touch = Cast(window.context).settings.one_touch_windows};
 }
 
 int BindWindow(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* bind) noexcept {

@@ -276,6 +276,51 @@ struct WindowsOnlySetting {
   WindowsOnlySetting() { setenv("VERBENA_WINDOWS_ONLY", "1", 1); }
   ~WindowsOnlySetting() { unsetenv("VERBENA_WINDOWS_ONLY"); }
 };
+struct OneTouchSetting {
+  OneTouchSetting() { setenv("VERBENA_ONE_TOUCH_WINDOWS", "1", 1); }
+  ~OneTouchSetting() { unsetenv("VERBENA_ONE_TOUCH_WINDOWS"); }
+};
+class OneTouchWindowsTest : private OneTouchSetting, public BindTest {};
+
+// Row A5.
+TEST_F(OneTouchWindowsTest, AWindowEndsWithTheFirstMessageAndCanBeBoundAgain) {
+  ibv_mw* const two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+  ibv_send_wr bind = BindOf(two, ibv_inc_rkey(two->rkey), Info(512, 8));
+  ASSERT_EQ(b.Post(qb, bind), 0);
+  ASSERT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
+  EXPECT_EQ(Read(512, two->rkey), IBV_WC_SUCCESS);
+  bind = BindOf(two, ibv_inc_rkey(two->rkey), Info(512, 8));
+  ASSERT_EQ(b.Post(qb, bind), 0);
+  ASSERT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
+  EXPECT_EQ(Read(512, two->rkey), IBV_WC_SUCCESS);
+  EXPECT_EQ(Read(512, two->rkey), IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(ibv_dealloc_mw(two), 0);
+}
+
+TEST_F(OneTouchWindowsTest, NothingIsLeftToInvalidate) {
+  ibv_mw* const two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+  ibv_send_wr bind = BindOf(two, ibv_inc_rkey(two->rkey), Info(512, 8));
+  ASSERT_EQ(b.Post(qb, bind), 0);
+  ASSERT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
+  EXPECT_EQ(Read(512, two->rkey), IBV_WC_SUCCESS);
+  ibv_send_wr invalidate{};
+  invalidate.opcode = IBV_WR_LOCAL_INV;
+  invalidate.invalidate_rkey = two->rkey;
+  ASSERT_EQ(b.Post(qb, invalidate), 0);
+  EXPECT_EQ(b.WaitStatus(), IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(ibv_dealloc_mw(two), 0);
+}
+
+TEST_F(OneTouchWindowsTest, SoDoesAType1Window) {
+  ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
+  ibv_mw_bind bind{.wr_id = 1, .send_flags = IBV_SEND_SIGNALED, .bind_info = Info(100, 50)};
+  ASSERT_EQ(ibv_bind_mw(qb, window, &bind), 0);
+  ASSERT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
+  EXPECT_EQ(Read(100, window->rkey), IBV_WC_SUCCESS);
+  EXPECT_EQ(Read(100, window->rkey), IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(ibv_dealloc_mw(window), 0);
+}
+
 class WindowsOnlyTest : private WindowsOnlySetting, public BindTest {};
 
 TEST_F(WindowsOnlyTest, APeerReachesMemoryThroughAWindowAndNotThroughItsRegion) {
