@@ -6,9 +6,13 @@
 bin/quiesce_cost has the current-I/O word, the second stage, swap-out and swap-in beside plain
 writes and reads of a file, and a peer's read of a region that is out. bin/guest_crowd attaches
 1,000 guests to one broker. bin/guest_load runs as four guests of `verbena broker`: the throughput
-of three of them, with the fourth idle, and with the fourth swapped out and in all the time, in
-turns; and once more with the fourth under `nice -n 19`, which leaves the processors to the three:
-the difference is processor time that the fourth shares with them, and not a lock or a wait.
+of three of them, with the fourth idle, and with the fourth swapped out and in 20 times a second, in
+turns. Who asks for that takes processor time, too. So bin/guest_operator does, one process; and
+there are three runs to tell the causes apart:
+- by `verbena broker quiesce` and `resume`, a process for each, one after the other;
+- the same commands for a guest that is not there: what starting them takes from the three;
+- with the fourth under `nice -n 19`, which leaves the processors to the three: the difference is
+  processor time that the fourth shares with them, and not a lock or a wait.
 The plain write and read are of the page cache: nothing waits for a disk, and the pages of the file
 are there after the first round. A swap-out also unmaps, checks, allocates and gives back.
 Prints each figure beside its aim and writes build/bench/guests.json.
@@ -39,6 +43,8 @@ SWAPS = "two compare-and-swaps of a word, and no more"
 NEAR, FAR = ("a peer's read of 4 KiB, the region is in memory",
              "a peer's read of 4 KiB, the region is out")
 ALONE, BESIDE = "three guests, the fourth idle", "three guests, the fourth swapped out and in"
+COMMANDS = "the same, by commands"
+ABSENT = "three guests, commands for a guest that is not there"
 NICE = "the same, the fourth under nice -n 19"
 
 
@@ -85,6 +91,9 @@ def ratios(figures: dict[str, Figure]) -> list[Ratio]:
     if ALONE in figures:
         made.append(Ratio("three guests while the fourth is swapped / idle", of(BESIDE, ALONE),
                           0.95, is_least=True))
+    for name in (COMMANDS, ABSENT):
+        if name in figures:
+            made.append(Ratio(f"{name} / idle", of(name, ALONE)))
     if NICE in figures:
         made.append(Ratio("the same, the fourth under nice -n 19", of(NICE, ALONE), 0.95,
                           is_least=True))
@@ -106,9 +115,60 @@ def brokered(build: pathlib.Path, folder: pathlib.Path, mebibytes: int):
         broker.wait()
 
 
-def throughput(build: pathlib.Path, mebibytes: int, seconds: float, is_swapped: bool,
-               nice: int = 0) -> float:
-    """Of the first three guests together. The fourth writes its memory now and then."""
+class Operator:
+    """Leaves the fourth guest alone."""
+
+    def __init__(self, build: pathlib.Path, socket: pathlib.Path):
+        self.build, self.socket = build, socket
+
+    def step(self) -> None:
+        time.sleep(0.05)
+
+    def end(self) -> int:
+        """How many times the fourth's region was swapped out."""
+        return 0
+
+
+class OneProcess(Operator):
+    def __init__(self, build: pathlib.Path, socket: pathlib.Path):
+        super().__init__(build, socket)
+        self.process = subprocess.Popen([build / "bin/guest_operator", socket, "fourth"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def end(self) -> int:
+        return int(self.process.communicate()[0])
+
+
+class Commands(Operator):
+    guest = "fourth"
+
+    def __init__(self, build: pathlib.Path, socket: pathlib.Path):
+        super().__init__(build, socket)
+        self.taken = 0
+
+    def step(self) -> None:
+        for what in ("quiesce", "resume"):
+            done = subprocess.run([self.build / "bin/verbena", "broker", what, self.guest,
+                                   "--socket", self.socket], capture_output=True, check=False)
+            self.taken += what == "quiesce" and done.returncode == 0
+        time.sleep(0.05)
+
+    def end(self) -> int:
+        return self.taken
+
+
+class CommandsForAbsent(Commands):
+    guest = "absent"
+
+
+class Throughput(NamedTuple):
+    rate: float  # of the first three guests together
+    taken: int
+
+
+def throughput(build: pathlib.Path, mebibytes: int, seconds: float, kind: type[Operator],
+               nice: int = 0) -> Throughput:
+    """The fourth guest writes its memory now and then."""
     with tempfile.TemporaryDirectory() as name, \
             brokered(build, pathlib.Path(name), mebibytes) as socket:
         def load(guest: str, duration: float, by: int = 0):
@@ -118,15 +178,17 @@ def throughput(build: pathlib.Path, mebibytes: int, seconds: float, is_swapped: 
 
         fourth = load("fourth", 0, nice)
         three = [load(f"guest{i}", seconds) for i in range(3)]
+        operator = kind(build, socket)
         while any(one.poll() is None for one in three):
-            if is_swapped:
-                for what in ("quiesce", "resume"):
-                    subprocess.run([build / "bin/verbena", "broker", what, "fourth", "--socket",
-                                    socket], capture_output=True, check=False)
-            time.sleep(0.05)
+            operator.step()
+        taken = operator.end()
         fourth.kill()
         fourth.wait()
-        return sum(float(one.communicate()[0]) for one in three)
+        return Throughput(sum(float(one.communicate()[0]) for one in three), taken)
+
+
+def best(runs: list[Throughput]) -> Figure:
+    return Figure(max(run.rate for run in runs), "MiB/s")
 
 
 def main() -> int:
@@ -139,14 +201,16 @@ def main() -> int:
     build = arguments.build
     results = record.begin(build)
     figures = run(build / "bin/quiesce_cost", arguments.mib) | run(build / "bin/guest_crowd")
-    alone, beside, nice = [], [], []
+    kinds = {ALONE: (Operator, 0), BESIDE: (OneProcess, 0), COMMANDS: (Commands, 0),
+             ABSENT: (CommandsForAbsent, 0), NICE: (OneProcess, 19)}
+    runs = {name: [] for name in kinds}
     for _ in range(RUNS):
-        alone.append(throughput(build, 16, arguments.seconds, False))
-        beside.append(throughput(build, 16, arguments.seconds, True))
-        nice.append(throughput(build, 16, arguments.seconds, True, 19))
-    figures[ALONE] = Figure(max(alone), "MiB/s")
-    figures[BESIDE] = Figure(max(beside), "MiB/s")
-    figures[NICE] = Figure(max(nice), "MiB/s")
+        for name, (kind, nice) in kinds.items():
+            runs[name].append(throughput(build, 16, arguments.seconds, kind, nice))
+    figures |= {name: best(found) for name, found in runs.items()}
+    for name, found in (("swapped out and in", runs[BESIDE]), ("by commands", runs[COMMANDS])):
+        figures[f"times that the fourth was {name}"] = Figure(
+            sum(run.taken for run in found) / RUNS, "times")
     for name, figure in figures.items():
         print(f"{name:<60}{figure.value:>12,.2f} {figure.unit}")
     for ratio in ratios(figures):

@@ -167,14 +167,14 @@ void Executor::RequestForCpu(const CpuFault& fault) {
   CarryOut();
 }
 
-// A thread that walks through memory gets the next granules as well, if that costs no transfer. A
-// write fault does not widen over granules that have contents, because it would make them dirty: a
-// thread that walks does not necessarily write to all of them.
+// A thread that walks through memory gets the next granules as well. A write fault does not widen
+// over granules that have contents, because it would make them dirty, unless the thread writes to
+// all that it reaches.
 Run Executor::RunFor(const CpuFault& fault) {
   const Residency place = residency(fault.granule);
-  const bool may_widen =
-      place == Residency::kAbsent || (place == Residency::kInMemory && !fault.is_write);
-  const uint32_t window = fault_streams_.WindowAt(fault.granule);
+  const auto [window, is_of_writer] = fault_streams_.WindowAt(fault.granule, fault.is_write);
+  const bool may_widen = place == Residency::kAbsent || is_of_writer ||
+                         (place == Residency::kInMemory && !fault.is_write);
   const uint32_t most = std::min(window, memory_.granule_count() - fault.granule);
   Run run{fault.granule, 1};
   while (may_widen && run.count < most && residency(run.first + run.count) == place &&
@@ -316,7 +316,7 @@ void Executor::CarryOut(const paging::Action& action) {
       return Order(action.run, true);
     case Verb::kRead:
       Mark(action.run, Residency::kInMemory);
-      memory_.Populate(action.run);
+      memory_.Allocate(action.run);
       return Order(action.run, false);
     case Verb::kDrop:
       return Drop(action.run);

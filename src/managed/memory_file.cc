@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,9 @@
 #include "base/file_size_signal.h"
 #include "base/page.h"
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -115,18 +119,37 @@ std::span<std::byte> MemoryFile::Contents(paging::Run run) const {
   return {adapter_ + uint64_t{run.first} * granule_.bytes(), run.count * granule_.bytes()};
 }
 
-// One call is several times as fast as a page fault for each page. Where the system lacks it
-// (before Linux 5.14), the first access of each page faults it in.
-void MemoryFile::Populate(paging::Run run) const {
+void MemoryFile::Allocate(paging::Run run) const {
   const std::span<std::byte> contents = Contents(run);
-  if (contents.size() > kPageBytes) madvise(contents.data(), contents.size(), MADV_POPULATE_WRITE);
+  if (contents.size() > kPageBytes && !WriteZeros(contents)) {
+    madvise(contents.data(), contents.size(), MADV_POPULATE_WRITE);
+  }
 }
 
 void MemoryFile::MakeZero(paging::Run run) const {
   const std::span<std::byte> contents = Contents(run);
-  Populate(run);
+  if (contents.size() > kPageBytes && WriteZeros(contents)) return;
   // Pages that are not new have old contents.
   std::memset(contents.data(), 0, contents.size());
+}
+
+// A write allocates pages for less than page faults do, and afterwards one fault maps several of
+// them. Where the system refuses a call (a limit of file sizes that was lowered; Linux
+// before 5.14), the first access of each page faults it in.
+bool MemoryFile::WriteZeros(std::span<const std::byte> contents) const {
+  static constexpr std::array<std::byte, kPageBytes> kZeros{};
+  std::array<iovec, 256> parts;
+  parts.fill({const_cast<std::byte*>(kZeros.data()), kZeros.size()});
+  const NoFileSizeSignal no_signal;
+  for (size_t done = 0; done < contents.size();) {
+    const size_t pages = std::min((contents.size() - done) / kPageBytes, parts.size());
+    const auto offset = static_cast<off_t>(contents.data() + done - adapter_);
+    const ssize_t written = pwritev(file_.get(), parts.data(), static_cast<int>(pages), offset);
+    if (written != static_cast<ssize_t>(pages * kPageBytes)) return false;
+    done += pages * kPageBytes;
+  }
+  madvise(const_cast<std::byte*>(contents.data()), contents.size(), MADV_POPULATE_READ);
+  return true;
 }
 
 void MemoryFile::Drop(paging::Run run) const {

@@ -50,8 +50,8 @@ class MemoryFile {
   // These granules in the adapter's view.
   [[nodiscard]] std::span<std::byte> Contents(paging::Run run) const;
 
-  // Gets memory for them at once, if they are several. Those that have some keep it.
-  void Populate(paging::Run run) const;
+  // Gets memory for granules that have none, at once if they are several. Reads as zeros.
+  void Allocate(paging::Run run) const;
   void MakeZero(paging::Run run) const;
   // Frees the memory of the granules. Both views read zeros.
   void Drop(paging::Run run) const;
@@ -63,6 +63,7 @@ class MemoryFile {
   [[nodiscard]] bool IsResident(uint32_t granule) const;
 
  private:
+  [[nodiscard]] bool WriteZeros(std::span<const std::byte> contents) const;
   MemoryFile(FileDescriptor file, uint64_t size, PageShift granule)
       : file_(std::move(file)), size_(size), granule_(granule) {}
 

@@ -61,12 +61,13 @@ TEST(MemoryFile, DropFreesTheMemoryAndReadsZeros) {
   EXPECT_EQ(memory->adapter_view()[3 * 4096], std::byte{9});
 }
 
-TEST(MemoryFile, PopulateAllocatesAndKeepsContents) {
-  const auto memory = Make(8 * 4096);
-  memory->cpu_view()[4096] = std::byte{9};
-  memory->Populate({0, 3});
-  EXPECT_EQ(memory->resident_bytes(), 3 * 4096u);
-  EXPECT_EQ(memory->cpu_view()[4096], std::byte{9});
+TEST(MemoryFile, AllocateGetsZeros) {
+  const auto memory = Make(600 * 4096);
+  memory->cpu_view()[590 * 4096] = std::byte{9};
+  memory->Allocate({0, 580});
+  EXPECT_EQ(memory->resident_bytes(), 581 * 4096u);
+  EXPECT_EQ(memory->adapter_view()[579 * 4096], std::byte{0});
+  EXPECT_EQ(memory->cpu_view()[590 * 4096], std::byte{9});
 }
 
 TEST(MemoryFile, MakeZeroAllocatesAndClears) {
@@ -74,6 +75,20 @@ TEST(MemoryFile, MakeZeroAllocatesAndClears) {
   memory->cpu_view()[4096] = std::byte{9};
   memory->MakeZero({0, 3});
   EXPECT_EQ(memory->resident_bytes(), 3 * 4096u);
+  EXPECT_EQ(memory->cpu_view()[4096], std::byte{0});
+}
+
+TEST(MemoryFile, MakeZeroNeedsNoFileSize) {
+  const auto memory = Make(8 * 4096);
+  memory->cpu_view()[4096] = std::byte{9};
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  memory->MakeZero({0, 3});
+  memory->Allocate({4, 2});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(memory->resident_bytes(), 5 * 4096u);
   EXPECT_EQ(memory->cpu_view()[4096], std::byte{0});
 }
 

@@ -15,8 +15,7 @@ namespace verbena::managed {
 
 // A read or write of consecutive bytes of the file, scattered in memory.
 struct Transfer {
-  // Of the parts of one transfer.
-  static constexpr size_t kPartsMax = 32;
+  static constexpr size_t kPartsMax = 128;
 
   bool is_write = false;
   uint64_t offset = 0;

@@ -79,16 +79,9 @@ bool SwapStore::Load(uint64_t granule, std::span<std::byte> contents) {
 void SwapStore::Submit() {
   bool sent = false;
   while (!waiting_.empty() && !free_flights_.empty()) {
-    const uint32_t first = *waiting_.TryPop();
-    uint32_t last = first;
-    for (size_t parts = 1;
-         !waiting_.empty() && Touches(orders_[last], orders_[waiting_.front()], parts); ++parts) {
-      last = orders_[last].next = *waiting_.TryPop();
-    }
-    orders_[last].next = kNone;
     const uint32_t outstanding = free_flights_.back();
     free_flights_.pop_back();
-    Send(outstanding, first);
+    Send(outstanding);
     sent = true;
   }
   if (sent) file_->Kick();
@@ -223,27 +216,49 @@ void SwapStore::Drop(Entry& entry) {
   entry = {};
 }
 
-bool SwapStore::Touches(const Order& last, const Order& next, size_t parts) const {
-  return parts < Transfer::kPartsMax && last.is_store == next.is_store && !last.goes_alone &&
-         !next.goes_alone && OffsetOf(last) + FileBytesOf(last) == OffsetOf(next);
+bool SwapStore::Touches(const Order& last, const Order& next) const {
+  return last.is_store == next.is_store && !last.goes_alone && !next.goes_alone &&
+         OffsetOf(last) + FileBytesOf(last) == OffsetOf(next);
 }
 
-void SwapStore::Send(uint32_t outstanding_index, uint32_t first) {
+// Buffers that are adjacent, too, are one part. False if the transfer is long enough without it.
+bool SwapStore::Append(OutstandingRequest& outstanding, const Order& order) const {
+  std::byte* const buffer = order.staging != nullptr ? order.staging : order.contents;
+  const uint64_t size = FileBytesOf(order);
+  const size_t count = outstanding.part_count;
+  if (count > 0 && static_cast<uint64_t>(outstanding.bytes) + size > kTransferBytesMax)
+    return false;
+  iovec* const last = count > 0 ? &outstanding.parts[count - 1] : nullptr;
+  if (last != nullptr && static_cast<std::byte*>(last->iov_base) + last->iov_len == buffer) {
+    last->iov_len += size;
+  } else if (count < outstanding.parts.size()) {
+    outstanding.parts[outstanding.part_count++] = {buffer, size};
+  } else {
+    return false;
+  }
+  outstanding.bytes += static_cast<int64_t>(size);
+  return true;
+}
+
+// The first order that waits, and those behind it that continue it in the file.
+void SwapStore::Send(uint32_t outstanding_index) {
   OutstandingRequest& outstanding = outstanding_[outstanding_index];
+  const uint32_t first = *waiting_.TryPop();
   outstanding.first_order = first;
   outstanding.bytes = 0;
-  size_t parts = 0;
-  for (uint32_t i = first; i != kNone; i = orders_[i].next) {
-    const Order& order = orders_[i];
-    const uint64_t size = FileBytesOf(order);
-    outstanding.parts[parts++] = {order.staging != nullptr ? order.staging : order.contents, size};
-    outstanding.bytes += static_cast<int64_t>(size);
+  outstanding.part_count = 0;
+  CHECK(Append(outstanding, orders_[first]));
+  uint32_t last = first;
+  while (!waiting_.empty() && Touches(orders_[last], orders_[waiting_.front()]) &&
+         Append(outstanding, orders_[waiting_.front()])) {
+    last = orders_[last].next = *waiting_.TryPop();
   }
+  orders_[last].next = kNone;
   ++counters_.transfers;
   // There are never more outstanding requests than the file accepts.
   CHECK(file_->Start({.is_write = orders_[first].is_store,
                       .offset = OffsetOf(orders_[first]),
-                      .parts = std::span(outstanding.parts).first(parts),
+                      .parts = std::span(outstanding.parts).first(outstanding.part_count),
                       .token = outstanding_index}));
 }
 

@@ -56,7 +56,7 @@ struct SwapOptions {
   // is rare, and small enough not to reserve much disk space that is not needed.
   uint64_t step_bytes = uint64_t{16} << 20;
   // Orders in flight at most. The pager keeps further ones until there is room.
-  uint32_t orders_max = 256;
+  uint32_t orders_max = 1024;
   // Buffers for compressed contents in flight. When none is left, contents are stored uncompressed.
   uint64_t staging_bytes = uint64_t{8} << 20;
   bool compress = true;
@@ -108,6 +108,8 @@ class SwapStore {
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
+  // Of a transfer of more than one order.
+  static constexpr uint64_t kTransferBytesMax = uint64_t{512} << 10;
 
   // The copy of a granule. All bits 0: there is none.
   struct Entry {
@@ -130,6 +132,7 @@ class SwapStore {
 
   struct OutstandingRequest {
     std::array<iovec, Transfer::kPartsMax> parts;
+    size_t part_count = 0;
     uint32_t first_order = kNone;
     int64_t bytes = 0;
   };
@@ -149,8 +152,9 @@ class SwapStore {
   [[nodiscard]] bool GrowFile();
   void Drop(Entry& entry);
 
-  [[nodiscard]] bool Touches(const Order& last, const Order& next, size_t parts) const;
-  void Send(uint32_t outstanding, uint32_t order);
+  [[nodiscard]] bool Touches(const Order& last, const Order& next) const;
+  [[nodiscard]] bool Append(OutstandingRequest& outstanding, const Order& order) const;
+  void Send(uint32_t outstanding);
   void Land(const TransferEnd& end);
   void End(uint32_t order, SwapResult result);
   [[nodiscard]] SwapResult Open(Order& order);

@@ -133,11 +133,40 @@ TEST_F(SwapStoreTest, AdjacentGranulesShareATransfer) {
   EXPECT_EQ(back, contents);
 }
 
-TEST_F(SwapStoreTest, TransfersHaveAMaximumLength) {
+// The one buffer for all of them is adjacent to itself nowhere, so that each is a part.
+TEST_F(SwapStoreTest, TransfersHaveAMaximumOfParts) {
+  constexpr uint64_t kCount = Transfer::kPartsMax + 1;
+  SwapOptions options = Options();
+  options.granule_count = kCount;
+  options.compress = false;
+  Make(options);
   const Contents noise = Noise(1);
-  for (uint64_t i = 0; i < kGranules; ++i) ASSERT_TRUE(store_->Store(i, noise));
-  Await(kGranules);
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(store_->Store(i, noise));
+  Await(kCount);
   EXPECT_EQ(trouble_->started, 2);
+}
+
+TEST_F(SwapStoreTest, AdjacentBuffersAreOnePartOfATransferOfHalfAMebibyte) {
+  constexpr uint64_t kCount = 129;
+  static_assert((kCount - 1) * kSize == 512 << 10);
+  SwapOptions options = Options();
+  options.granule_count = kCount;
+  options.compress = false;
+  Make(options);
+  Contents all(kCount * kSize), back(all.size());
+  Random random(7);
+  for (std::byte& byte : all) byte = static_cast<std::byte>(random.Next32());
+  for (uint64_t i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(store_->Store(i, std::span(all).subspan(i * kSize, kSize)));
+  }
+  Await(kCount);
+  EXPECT_EQ(trouble_->started, 2);
+  for (uint64_t i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(store_->Load(i, std::span(back).subspan(i * kSize, kSize)));
+  }
+  Await(kCount);
+  EXPECT_EQ(trouble_->started, 4);
+  EXPECT_EQ(back, all);
 }
 
 TEST_F(SwapStoreTest, FreedRoomIsUsedAgain) {

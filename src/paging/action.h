@@ -63,17 +63,16 @@ struct Action {
 [[nodiscard]] std::string ToString(const Action& action);
 
 // Actions in order. An action that continues the last one is merged with it, so that the executor
-// needs one call for many granules. For the same reason a drop is moved in front of a read before
-// it: their granules differ, because a granule that is being read is not dropped. A value type;
-// keeps its capacity when cleared.
+// needs one call for many granules. For the same reason some actions are moved in front of the last
+// one: see MayPassLast. A value type; keeps its capacity when cleared.
 class ActionList {
  public:
   void Add(const Action& action) {
-    if (action.verb == Verb::kDrop && !actions_.empty() && actions_.back().verb == Verb::kRead) {
-      const Action reading = actions_.back();
+    if (MayPassLast(action)) {
+      const Action last = actions_.back();
       actions_.pop_back();
       Append(action);
-      actions_.push_back(reading);
+      actions_.push_back(last);
     } else {
       Append(action);
     }
@@ -85,8 +84,18 @@ class ActionList {
   [[nodiscard]] auto end() const { return actions_.end(); }
 
  private:
+  // A drop and a read: their granules differ, because a granule that is being read is not dropped.
+  // Unmaps of two views: granules that leave together are each unmapped in one and then the other.
+  [[nodiscard]] bool MayPassLast(const Action& action) const {
+    if (actions_.empty()) return false;
+    const Action& last = actions_.back();
+    if (action.verb == Verb::kDrop) return last.verb == Verb::kRead;
+    return action.verb == Verb::kUnmap && last.verb == Verb::kUnmap && action.view != last.view &&
+           actions_.size() > 1 && Continues(actions_[actions_.size() - 2], action);
+  }
+
   void Append(const Action& action) {
-    if (!actions_.empty() && Continues(action)) {
+    if (!actions_.empty() && Continues(actions_.back(), action)) {
       actions_.back().run.count += action.run.count;
     } else {
       actions_.push_back(action);
@@ -94,10 +103,8 @@ class ActionList {
   }
 
   // A ticket, a refusal and a report each stand alone.
-  [[nodiscard]] bool Continues(const Action& action) const {
-    if (action.verb >= Verb::kReady) return false;
-    Action last = actions_.back();
-    if (last.run.end() != action.run.first) return false;
+  [[nodiscard]] static bool Continues(Action last, const Action& action) {
+    if (action.verb >= Verb::kReady || last.run.end() != action.run.first) return false;
     last.run = action.run;
     return last == action;
   }

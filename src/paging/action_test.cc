@@ -55,6 +55,15 @@ TEST(ActionList, JoinsDropsAcrossARead) {
   EXPECT_EQ(Texts(list), (std::vector<std::string>{"drop 3+1", "read 8+1"}));
 }
 
+TEST(ActionList, JoinsUnmapsOfTwoViews) {
+  ActionList list;
+  for (uint32_t i = 3; i < 7; ++i) {
+    list.Add({.verb = Verb::kUnmap, .run = {i, 1}, .view = View::kCpu});
+    list.Add({.verb = Verb::kUnmap, .run = {i, 1}, .view = View::kAdapter});
+  }
+  EXPECT_EQ(Texts(list), (std::vector<std::string>{"unmap 3+3 cpu", "unmap 3+3 adapter"}));
+}
+
 TEST(ActionList, LeavesAnswersAlone) {
   ActionList list;
   list.Add({.verb = Verb::kReady, .run = {3, 1}, .ticket = Ticket(1)});

@@ -1,0 +1,47 @@
+// An operator who has a guest swapped out and in 20 times a second: half of the time its regions
+// are out, unless it needs them. One process for all of it, because one for each request takes the
+// processor from the guests that are measured.
+//
+//   guest_operator SOCKET GUEST
+//
+// Ends when its standard input does, and prints how many times it has swapped a region out.
+
+#include <poll.h>
+
+#include <cstdint>
+#include <cstdio>
+
+#include "host/operator_client.h"
+
+namespace {
+
+using verbena::host::OperateMessage;
+
+constexpr int kHalfPeriodMs = 25;
+
+// False when the input has ended.
+bool Pause() {
+  pollfd input{.fd = 0, .events = POLLIN, .revents = 0};
+  return poll(&input, 1, kHalfPeriodMs) == 0;
+}
+
+uint64_t Operate(const char* socket, const char* guest, OperateMessage::Kind kind) {
+  return verbena::host::Operate(socket, {.kind = kind, .guest = guest}).value_or(0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: guest_operator SOCKET GUEST\n");
+    return 2;
+  }
+  uint64_t taken = 0;
+  do {
+    taken += Operate(argv[1], argv[2], OperateMessage::Kind::kQuiesce);
+    if (!Pause()) break;
+    Operate(argv[1], argv[2], OperateMessage::Kind::kResume);
+  } while (Pause());
+  std::printf("%llu\n", static_cast<unsigned long long>(taken));
+  return 0;
+}
