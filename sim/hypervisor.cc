@@ -134,17 +134,25 @@ void Hypervisor::Handle(Process& process, const host::BrokerMessage& message) {
   }
 }
 
-// As the broker does: a guest that was recorded has what it had.
+// As the broker does: a guest that was recorded has what it had. While the broker has not heard of
+// the end of others, their minimums may leave no room for a new one, which calls again.
 void Hypervisor::Attach(Process& process, const host::HelloMessage& hello) {
   uint64_t held = 0;
   if (process.id) {
     held = arbiter_->Status(*process.id).committed;
     arbiter_->OnGone(*process.id, clock_.now);
+    process.id.reset();
   }
   process.regions.clear();
   const auto attached = arbiter_->Attach(hello.limits, held, clock_.now);
-  CHECK(attached.has_value());
-  process.id = *attached;
+  if (attached) {
+    process.id = *attached;
+    return;
+  }
+  CHECK(held == 0 && std::ranges::any_of(processes_, [](const auto& entry) {
+          return entry.second.guest == nullptr && entry.second.id;
+        }));
+  if (process.guest != nullptr) process.connects_at = clock_.now + UpTo(random_, kReconnectMax);
 }
 
 void Hypervisor::HandleRegion(host::GuestId id, const host::RegionEventMessage& event) {

@@ -1,9 +1,12 @@
 """Mutants of src/host and of what takes memory from guests: grants, quiesce, swap-out."""
 
-from mutant import Detector, Mutant, Tests
+from mutant import Detector, Mutant, Simulator, Tests
 
 ACCOUNT, REGIONS = "host/guest_account.cc", "host/region_states.cc"
 SWAP_OUT, STORE = "paging/resident_set_swap_out.cc", "paging/resident_set_store.cc"
+ARBITER, PAGES = "host/arbiter.cc", "odp/managed_pages.cc"
+CONTROL = "adapter/control/guest_control.cc"
+SIMULATED = Simulator(options=("--guests",))
 
 
 def _host(test: str) -> Tests:
@@ -59,4 +62,42 @@ MUTANTS = [
     _mutant("a region that is given back goes on leaving", SWAP_OUT,
             "    if (!swap_out.has_ended) End(swap_out);\n    return true;\n",
             "    return swap_out.has_ended;\n", _paging("SwapInEndsWhatHasNotLeft")),
+    _mutant("a grant is raised to a page more than is free", ARBITER,
+            "return options_.budget - std::min(committed_, options_.budget);",
+            "return options_.budget + kPage - std::min(committed_, options_.budget);", SIMULATED),
+    _mutant("a guest that has crashed keeps its memory", ARBITER,
+            "  committed_ -= gone.account.committed();\n", "", SIMULATED),
+    _mutant("what was out before the broker began is taken for in use", REGIONS,
+            "  SetPhase(place->second, RegionPhase::kOut);\n  return true;", "  return true;",
+            SIMULATED),
+    _mutant("interest in a region that is out is lost", REGIONS,
+            "  const bool is_due = found->phase == RegionPhase::kOut && !found->is_held;\n"
+            "  return is_due ? Resume(region) : Request::kNone;",
+            "  return Request::kNone;", SIMULATED),
+    _mutant("the host does not hear that work waits for a region", PAGES,
+            "  if (!std::exchange(region->is_awaited, true)) quiesce_callbacks_.on_awaited(key);\n",
+            "", SIMULATED),
+    _mutant("the last page of a region that is taken stays in use", CONTROL,
+            "base + quiesced.pages.last};\n", "base + quiesced.pages.last - 4'096};\n", SIMULATED),
+    _mutant("a region that is back stays invalid", CONTROL,
+            "if (quiesced.is_whole) CHECK(engine_.memory.regions.SwapIn(region).has_value());", "",
+            SIMULATED),
+    _mutant("what waits for a region is lost when it is back", CONTROL,
+            "    BringBack(quiesced);\n    engine_.paging.managed.GiveBackTo(region);\n",
+            "    BringBack(quiesced);\n", SIMULATED),
+    _mutant("pages that come when the region has been taken enter the tables", PAGES,
+            "  const bool has_room = WhenMemory([&] { is_parked = IsParked(pending); });\n"
+            "  if (is_parked) return;\n  // Pages",
+            "  const bool has_room = true;\n  if (is_parked) return;\n  // Pages", SIMULATED),
+    _mutant("the last page of what leaves stays in the second stage", PAGES,
+            "memory::MachineAddress(first + range.size() - 1));",
+            "memory::MachineAddress(first + range.size() - 4'097));", SIMULATED),
+    _mutant("what is written again while it is stored counts as clean", STORE,
+            "const bool is_current = is_good && !frame.is_rewritten && !frame.is_doomed;",
+            "const bool is_current = is_good && !frame.is_doomed;", SIMULATED),
+    _mutant("a page that is needed while it is stored leaves", "paging/resident_set.cc",
+            "    SetLeaving(frame, false);\n", "", SIMULATED),
+    _mutant("memory is used again before it is zeroed", "managed/memory_file.cc",
+            "  // Pages that are not new have old contents.\n"
+            "  std::memset(contents.data(), 0, contents.size());\n", "", SIMULATED),
 ]
