@@ -23,6 +23,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from swapping import Swapping, swapping
+
 TIMEOUT_S = 60  # for a case; long, because the guest can be emulated
 LISTEN_DELAY_S = 3.0  # from the start of a server until it accepts its client
 
@@ -41,6 +43,10 @@ SIW_DEFAULTS = {"mpa_version": "2", "mpa_crc_required": "N", "peer_to_peer": "N"
 # one. The kernel rejects a client that connects in between (reason 8), and perftest crashes on its
 # second attempt, because it uses freed memory. Verbena delays the request until the server listens.
 PERFTEST_TRIES = 4
+# ibv_rc_pingpong gives up after 8 times 67 ms, and a guest of a busy machine may stand still for as
+# long. The timeout of perftest can be set: -u 18 is a second.
+PINGPONG_TRIES = 4
+ASKED_MIN = 5  # times that the memory of a guest is asked for during a case
 
 
 class Case(NamedTuple):
@@ -90,6 +96,24 @@ class ManagedCase(NamedTuple):
         return PERFTEST_TRIES if self.program.startswith("ib_") and not self.we_serve else 1
 
     run_options = Case.run_options
+
+
+class GuestCase(NamedTuple):
+    """A program that is a guest on our side, whose memory is taken away again and again."""
+    program: str
+    arguments: str
+    gid: str
+    ip: str
+    we_serve: bool
+
+    words = Case.words
+    run_options = Case.run_options
+
+    def name(self) -> str:
+        return f"swapped guest: {Case.name(self)}"
+
+    def tries(self) -> int:
+        return PINGPONG_TRIES if self.program == "ibv_rc_pingpong" else 1
 
 
 class SetUp(NamedTuple):
@@ -150,6 +174,14 @@ def answers(ip: str, we_serve: bool):
     yield Case("answers", "refused", "-g", ip, we_serve)
     if we_serve:
         yield Case("answers", "held", "-g", ip, we_serve)
+
+
+def guests(ip: str, we_serve: bool):
+    """What the kernel does to memory that is out waits: writes and sends for RNR NAKs, reads for
+    their responses. Messages of 1 MiB, because less than 256 KiB stays native memory."""
+    yield GuestCase("ibv_rc_pingpong", "-c -n 50 -s 1048576", "-g", ip, we_serve)
+    for operation in ("send", "write", "read"):
+        yield GuestCase(f"ib_{operation}_bw", "-F -u 18 -n 300 -s 1048576", "-x", ip, we_serve)
 
 
 def managed(ip: str, we_serve: bool):
@@ -221,9 +253,10 @@ def cases():
             yield from pingpongs(ip, we_serve)
             yield from perftests(ip, we_serve)
             yield from answers(ip, we_serve)
+            yield from guests(ip, we_serve)
 
 
-AnyCase = Case | ManagedCase | IwarpCase
+AnyCase = Case | ManagedCase | GuestCase | IwarpCase
 
 
 class Lab:
@@ -258,11 +291,12 @@ class Lab:
                                                   for name, value in values.items()) or "true"],
                        check=True)
 
-    def here(self, case: AnyCase, serves: bool) -> list[str]:
+    def here(self, case: AnyCase, serves: bool, options: list[str]) -> list[str]:
         ours = case.program in OUR_PROGRAMS
         program = str(self.share / case.program) if ours else case.program
         return [self.lab, "host", "timeout", str(TIMEOUT_S), str(self.verbena), "run",
-                *case.run_options(), "--", program, *shlex.split(case.words(True, serves))]
+                *case.run_options(), *options, "--", program,
+                *shlex.split(case.words(True, serves))]
 
     def there(self, case: AnyCase, serves: bool) -> list[str]:
         ours = case.program in OUR_PROGRAMS
@@ -275,14 +309,19 @@ class Lab:
         for attempt in range(1, case.tries() + 1):
             good, why = self.run_once(case)
             if good:
-                return True, "" if attempt == 1 else f"at attempt {attempt}"
+                return True, why if attempt == 1 else f"{why} at attempt {attempt}".strip()
         return False, why
 
     def run_once(self, case: AnyCase) -> tuple[bool, str]:
-        if case.we_serve:
-            server, client = self.here(case, serves=True), self.there(case, serves=False)
-        else:
-            server, client = self.there(case, serves=True), self.here(case, serves=False)
+        if not isinstance(case, GuestCase):
+            return self.run_both(case, None)
+        with swapping(self.verbena) as swaps:
+            return self.run_both(case, swaps)
+
+    def run_both(self, case: AnyCase, swaps: Swapping | None) -> tuple[bool, str]:
+        here = self.here(case, case.we_serve, swaps.options() if swaps else [])
+        there = self.there(case, not case.we_serve)
+        server, client = (here, there) if case.we_serve else (there, here)
         with subprocess.Popen(server, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True) as waiting:
             time.sleep(self.listening)
@@ -294,7 +333,8 @@ class Lab:
                 waiting.kill()
                 return False, f"timeout after {TIMEOUT_S} s"
         if done.returncode == 0 and waiting.returncode == 0:
-            return True, ""
+            ours = output if case.we_serve else done.stdout
+            return swaps.verdict(ours, ASKED_MIN) if swaps else (True, "")
         return False, " / ".join(text.strip().splitlines()[-1][:100]
                                  for text in (done.stdout, output) if text.strip())
 
