@@ -113,7 +113,7 @@ class World {
     const size_t taken = qp_->OnBytes(taken_, stream_, step);
     CHECK(taken <= stream_.size());
     stream_.erase(stream_.begin(), stream_.begin() + static_cast<ptrdiff_t>(taken));
-    taken_ = taken_ + taken;
+    taken_ = config_.stream.framing == StreamFraming::kRecords ? qp_->next_byte() : taken_ + taken;
     if (stream_.size() > 200'000) stream_.clear();
   }
   void TakeFrames() {

@@ -20,10 +20,7 @@ void ByteStream::Pull(transport::SendBuffer& from, Time now) {
     Segment segment{sent_, Bytes(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size))};
     from.Consume(size);
     sent_ = sent_ + size;
-    ++segment_count_;
-    for (const std::byte byte : segment.bytes) {
-      digest_ = (digest_ ^ std::to_integer<uint64_t>(byte)) * 0x100000001B3;
-    }
+    Count(segment.bytes);
     Send(std::move(segment), now);
   }
 }

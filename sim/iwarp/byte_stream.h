@@ -2,15 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <optional>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "base/random.h"
 #include "base/time.h"
 #include "sim/iwarp/plan.h"
+#include "sim/iwarp/stream.h"
 #include "transport/iwarp/send_buffer.h"
 #include "wire/iwarp/types.h"
 
@@ -20,37 +19,26 @@ namespace verbena::sim {
 // delivers those late, out of order, twice, or with a changed bit. The receiver gets all bytes in
 // order, and sees segments ahead of a gap when they arrive. No more bytes are under way than the
 // window allows. One thread.
-class ByteStream {
+class ByteStream : public Stream {
  public:
-  using Bytes = std::vector<std::byte>;
-  // Gives bytes to the receiver: returns how many it has taken.
-  using Receive = std::function<size_t(wire::StreamOffset at, std::span<std::byte> bytes)>;
-
   ByteStream(const IwarpPlan& plan, Random random, Receive receive)
       : plan_(plan), random_(random), receive_(std::move(receive)) {}
 
-  // Takes as many bytes as the window allows.
-  void Pull(transport::SendBuffer& from, Time now);
-  // Delivers the segments that are due.
-  void Run(Time now);
-  // Gives the receiver again what it has not taken.
-  void Retry();
-  // From now on nothing is reordered, doubled or changed.
-  void Heal() { is_healed_ = true; }
-  // No byte arrives any more.
-  void Cut() {
+  void Pull(transport::SendBuffer& from, Time now) override;
+  void Run(Time now) override;
+  void Retry() override;
+  void Heal() override { is_healed_ = true; }
+  void Cut() override {
     segments_.clear();
     arrived_.clear();
     is_cut_ = true;
   }
 
-  [[nodiscard]] Time next_time() const {
+  [[nodiscard]] Time next_time() const override {
     return segments_.empty() ? Time::Never() : segments_.begin()->first;
   }
-  [[nodiscard]] bool is_idle() const { return segments_.empty() && inbox_.empty(); }
-  [[nodiscard]] bool was_corrupted() const { return was_corrupted_; }
-  [[nodiscard]] uint64_t digest() const { return digest_; }
-  [[nodiscard]] uint64_t segments() const { return segment_count_; }
+  [[nodiscard]] bool is_idle() const override { return segments_.empty() && inbox_.empty(); }
+  [[nodiscard]] bool was_corrupted() const override { return was_corrupted_; }
 
  private:
   struct Segment {
@@ -77,8 +65,6 @@ class ByteStream {
   bool is_healed_ = false;
   bool is_cut_ = false;
   bool was_corrupted_ = false;
-  uint64_t digest_ = 0;
-  uint64_t segment_count_ = 0;
 };
 
 }  // namespace verbena::sim

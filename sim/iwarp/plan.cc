@@ -17,7 +17,7 @@ IwarpPlan IwarpPlan::Draw(uint64_t seed) {
   plan.stream.ulpdu_max =
       static_cast<uint16_t>(transport::kUlpduMin + random.Below(random.Chance(1, 2) ? 1400 : 6000));
   plan.send_buffer = static_cast<uint32_t>(plan.stream.ulpdu_max + 400 + random.Below(20'000));
-  if (random.Chance(1, 8)) plan.stream.framing = transport::StreamFraming::kRecords;
+  if (random.Chance(1, 4)) plan.stream.framing = transport::StreamFraming::kRecords;
   plan.stream.crc = random.Chance(3, 4);
   plan.stream.send_markers = plan.stream.receive_markers = random.Chance(2, 3);
   plan.stream.receive_window = static_cast<uint32_t>(7000 + random.Below(60'000));

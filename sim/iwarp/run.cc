@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "memory/copy/signal_guard.h"
+#include "sim/iwarp/byte_stream.h"
+#include "sim/iwarp/message_stream.h"
 #include "sim/oracle/leaks.h"
 
 namespace verbena::sim {
@@ -68,12 +70,19 @@ void IwarpRun::Connect() {
     side.Connect(config, plan_.depth, plan_.send_buffer);
     side.PostReceives();
     IwarpSide& peer = *sides_[1 - i];
-    streams_[i] = std::make_unique<ByteStream>(
-        plan_, random_.Fork(), [this, &peer](wire::StreamOffset at, std::span<std::byte> bytes) {
-          return Deliver(peer, at, bytes);
-        });
+    streams_[i] = MakeStream(peer);
   }
   ++connection_;
+}
+
+std::unique_ptr<Stream> IwarpRun::MakeStream(IwarpSide& peer) {
+  const auto receive = [this, &peer](wire::StreamOffset at, std::span<std::byte> bytes) {
+    return Deliver(peer, at, bytes);
+  };
+  if (plan_.stream.framing == transport::StreamFraming::kRecords) {
+    return std::make_unique<MessageStream>(plan_, random_.Fork(), receive);
+  }
+  return std::make_unique<ByteStream>(plan_, random_.Fork(), receive);
 }
 
 void IwarpRun::RunConnection() {

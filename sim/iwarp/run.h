@@ -12,9 +12,9 @@
 #include "base/random.h"
 #include "base/time.h"
 #include "sim/findings.h"
-#include "sim/iwarp/byte_stream.h"
 #include "sim/iwarp/plan.h"
 #include "sim/iwarp/side.h"
+#include "sim/iwarp/stream.h"
 #include "sim/oracle/atomics.h"
 #include "wire/iwarp/terminate_code.h"
 
@@ -52,6 +52,7 @@ class IwarpRun {
   void RunConnection();
   void RunUntilQuiet();
   void Connect();
+  std::unique_ptr<Stream> MakeStream(IwarpSide& peer);
   void TakeDown();
   void Barrier();
   void At(Time time, std::function<void()> action) { actions_.emplace(time, std::move(action)); }
@@ -95,7 +96,7 @@ class IwarpRun {
   Random random_;
   Findings findings_;
   std::unique_ptr<IwarpSide> sides_[2];
-  std::unique_ptr<ByteStream> streams_[2];  // from side i to the other
+  std::unique_ptr<Stream> streams_[2];  // from side i to the other
   std::multimap<Time, std::function<void()>> actions_;
   AtomicsOracle atomics_[2];  // on the word of side i
   Time now_{};

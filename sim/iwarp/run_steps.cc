@@ -18,7 +18,7 @@ void IwarpRun::StepAll() {
 }
 
 void IwarpRun::StepSide(IwarpSide& side) {
-  ByteStream& out = *streams_[side.number];
+  Stream& out = *streams_[side.number];
   for (bool again = true; again && findings_.empty();) {
     transport::Step step = side.MakeStep(now_);
     if (side.qp->Run(step)) findings_.Add("liveness", "it wants to run for ever");

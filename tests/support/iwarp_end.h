@@ -96,7 +96,8 @@ class IwarpEnd {
     const size_t taken = qp->OnBytes(taken_end, inbox, step);
     ASSERT_LE(taken, inbox.size());
     inbox.erase(inbox.begin(), inbox.begin() + static_cast<ptrdiff_t>(taken));
-    taken_end = taken_end + taken;
+    const bool has_records = config.stream.framing == transport::StreamFraming::kRecords;
+    taken_end = has_records ? qp->next_byte() : taken_end + taken;
     Drain();
   }
   // Bytes arrive ahead of a gap.

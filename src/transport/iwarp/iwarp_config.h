@@ -12,8 +12,10 @@ namespace verbena::transport {
 
 // How segments are marked off in the stream.
 enum class StreamFraming : uint8_t {
-  kMpa,      // FPDUs (RFC 5044)
-  kRecords,  // the length and the segment alone: the layer below keeps them apart (SCTP, RFC 5043)
+  kMpa,  // FPDUs (RFC 5044)
+  // The length and the segment alone: the layer below keeps messages apart, and checks them (SCTP,
+  // RFC 5043). Positions in the stream count records instead of bytes.
+  kRecords,
 };
 
 // What the two ends of a stream have agreed on when it was set up.

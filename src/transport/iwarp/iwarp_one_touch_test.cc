@@ -32,7 +32,7 @@ constexpr uint64_t kWindowStart = kPage / 2;
 
 class IwarpOneTouchTest : public testing::Test {
  protected:
-  IwarpOneTouchTest() : end_(Spec()) {
+  explicit IwarpOneTouchTest(StreamFraming framing = StreamFraming::kMpa) : end_(Spec(framing)) {
     memory::SignalGuard::Install();
     window_ = *end_.node.core.windows.Allocate(end_.node.pd, WindowType::k1);
   }
@@ -43,9 +43,11 @@ class IwarpOneTouchTest : public testing::Test {
     memory::SignalGuard::Uninstall();
   }
 
-  static IwarpSpec Spec() {
+  static IwarpSpec Spec(StreamFraming framing) {
     IwarpSpec spec;
-    spec.config.stream = {.send_markers = true, .receive_markers = true, .ulpdu_max = 700};
+    const bool markers = framing == StreamFraming::kMpa;
+    spec.config.stream = {
+        .framing = framing, .send_markers = markers, .receive_markers = markers, .ulpdu_max = 700};
     return spec;
   }
 
@@ -195,6 +197,55 @@ class IwarpOneTouchTest : public testing::Test {
   Key window_;
   std::map<uint64_t, Bytes> held_;  // pieces that arrived ahead of a gap
 };
+
+// The same over SCTP, whose messages are records.
+class IwarpOneTouchRecordsTest : public IwarpOneTouchTest {
+ protected:
+  IwarpOneTouchRecordsTest() : IwarpOneTouchTest(StreamFraming::kRecords) {}
+};
+
+TEST_F(IwarpOneTouchRecordsTest, OneMessageInEveryOrder) {
+  for (size_t count = 1; count <= kSegmentsMax; ++count) {
+    ForEveryOrder(count,
+                  [&](const std::vector<size_t>& order) { RunOneMessage(order, std::nullopt); });
+  }
+}
+
+TEST_F(IwarpOneTouchRecordsTest, TwoMessagesInEveryOrder) {
+  for (size_t count = 2; count <= kSegmentsMax; ++count) {
+    for (size_t first = 1; first < count; ++first) {
+      ForEveryOrder(count, [&](const std::vector<size_t>& order) {
+        RunTwoMessages(order, first, std::nullopt);
+      });
+    }
+  }
+}
+
+TEST_F(IwarpOneTouchRecordsTest, TheLastSegmentIsPlacedWhenItArrives) {
+  Begin();
+  const auto pieces = FramesOf({3});
+  Arrive(pieces[2]);
+  EXPECT_EQ(end_.qp->counters().frames_early, 1);
+  EXPECT_EQ(end_.node.Read(kWindowStart + 2 * kPayload, kPayload), Bytes(kPayload, ValueOf(2)));
+  EXPECT_TRUE(IsKeyValid());
+  Arrive(pieces[0]);
+  EXPECT_TRUE(IsKeyValid());
+  Arrive(pieces[1]);
+  EXPECT_FALSE(IsKeyValid());
+}
+
+TEST_F(IwarpOneTouchRecordsTest, SeveralRecordsMayArriveAheadOfAGapTogether) {
+  Begin();
+  const auto pieces = FramesOf({3});
+  Bytes both = pieces[1].bytes;
+  both.insert(both.end(), pieces[2].bytes.begin(), pieces[2].bytes.end());
+  end_.ArriveEarly(pieces[1].start, both);
+  EXPECT_EQ(end_.qp->counters().frames_early, 2);
+  end_.Arrive(pieces[0].bytes);
+  end_.Arrive(both);
+  EXPECT_FALSE(IsKeyValid());
+  EXPECT_FALSE(is_terminated());
+}
 
 TEST_F(IwarpOneTouchTest, OneMessageInEveryOrder) {
   for (size_t count = 1; count <= kSegmentsMax; ++count) {

@@ -25,7 +25,8 @@ void IwarpQp::Configure(const IwarpConfig& config) {
 void IwarpQp::Connect(SendBuffer& out) {
   CHECK(state_ == QpState::kInit);
   // First what allocates, and may fail.
-  if (config().stream.receive_markers) early_.Reserve();
+  const bool has_records = config().stream.framing == StreamFraming::kRecords;
+  if (has_records || config().stream.receive_markers) early_.Reserve();
   in_.emplace(config().stream);
   requester_.Start();
   responder_.Start();

@@ -69,7 +69,8 @@ class IwarpQp {
   // Any -> ERR. Elements that are posted, now or later, are flushed by the next Run.
   void BecomeFailed() { state_ = QpState::kErr; }
 
-  // Bytes of the stream have arrived; `at` is their position. Returns how many of them are taken:
+  // Bytes of the stream have arrived; `at` is their position, which counts records if the stream
+  // has records. Returns how many bytes are taken:
   // the others must be given again, as they are now, and with the bytes behind them. Of bytes that
   // are ahead of the stream none are taken.
   [[nodiscard]] size_t OnBytes(wire::StreamOffset at, std::span<std::byte> bytes, Step& step);

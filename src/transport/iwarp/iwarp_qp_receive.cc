@@ -30,8 +30,9 @@ size_t IwarpQp::OnBytes(StreamOffset at, std::span<std::byte> bytes, Step& step)
     return 0;
   }
   if (!TakesRequests(state_)) return DropAll(*in_, at, bytes.size());
-  // Bytes that were delivered before may come again.
-  size_t taken = std::min<uint64_t>(BytesBetween(at, in_->next()), bytes.size());
+  const bool has_records = config().stream.framing == StreamFraming::kRecords;
+  // Bytes that were delivered before may come again. Records do not.
+  size_t taken = has_records ? 0 : std::min<uint64_t>(BytesBetween(at, in_->next()), bytes.size());
   while (taken < bytes.size() && !is_waiting() && !is_failing() && TakesRequests(state_)) {
     const MpaReceiver::Result found = in_->Find(bytes.subspan(taken));
     if (found.outcome == MpaReceiver::Outcome::kIncomplete) return taken;
@@ -41,7 +42,8 @@ size_t IwarpQp::OnBytes(StreamOffset at, std::span<std::byte> bytes, Step& step)
       break;
     }
     if (!DeliverFrame(found.frame, step)) break;
-    taken += BytesBetween(found.frame.start, found.frame.end);
+    taken +=
+        has_records ? RecordSize(found.frame) : BytesBetween(found.frame.start, found.frame.end);
   }
   DCHECK(IsConsistent());
   return TakesRequests(state_) ? taken : DropAll(*in_, at, bytes.size());
@@ -126,10 +128,12 @@ SegmentOutcome IwarpQp::OnTerminate(std::span<const std::byte> body, Step& step)
   return std::nullopt;
 }
 
-// Row B9. What lies outside of the window is dropped: its sender sends it again.
+// Row B9. What lies outside of the window is dropped: its sender sends it again. SCTP has a window
+// of its own below.
 void IwarpQp::OnEarlyBytes(StreamOffset at, std::span<const std::byte> bytes, Step& step) {
   const uint64_t ahead = BytesBetween(in_->next(), at);
-  const uint64_t window = config().stream.receive_window;
+  const bool has_records = config().stream.framing == StreamFraming::kRecords;
+  const uint64_t window = has_records ? UINT64_MAX : config().stream.receive_window;
   const uint64_t inside = ahead < window ? std::min<uint64_t>(window - ahead, bytes.size()) : 0;
   counters_.bytes_dropped += bytes.size() - inside;
   if (inside == 0 || is_waiting() || is_failing() || !TakesRequests(state_)) return;

@@ -32,7 +32,10 @@ std::optional<size_t> MpaReceiver::SizeOf(StreamOffset start,
 }
 
 MpaReceiver::Result MpaReceiver::Find(std::span<std::byte> bytes) {
-  if (config_.framing == StreamFraming::kRecords) return FindRecord(bytes);
+  if (config_.framing == StreamFraming::kRecords) {
+    const auto record = RecordAt(next_, bytes);
+    return record ? Result{Outcome::kFrame, *record} : Result{};
+  }
   size_t size = 0;
   std::span<std::byte> content;
   if (is_checked_) {
@@ -65,15 +68,15 @@ MpaReceiver::Result MpaReceiver::Find(std::span<std::byte> bytes) {
 }
 
 // The layer below has checked the bytes.
-MpaReceiver::Result MpaReceiver::FindRecord(std::span<std::byte> bytes) const {
+std::optional<InboundFrame> MpaReceiver::RecordAt(StreamOffset start,
+                                                  std::span<const std::byte> bytes) {
   const auto header = FpduHeader::Parse(bytes);
-  if (!header) return {};
+  if (!header) return std::nullopt;
   const size_t size = FpduHeader::kSize + header->ulpdu_length;
-  if (size > bytes.size()) return {};
-  return {Outcome::kFrame,
-          {.start = next_,
-           .end = next_ + size,
-           .ulpdu = bytes.subspan(FpduHeader::kSize, header->ulpdu_length)}};
+  if (size > bytes.size()) return std::nullopt;
+  return InboundFrame{.start = start,
+                      .end = start + 1,
+                      .ulpdu = bytes.subspan(FpduHeader::kSize, header->ulpdu_length)};
 }
 
 void MpaReceiver::Deliver(const InboundFrame& frame) {

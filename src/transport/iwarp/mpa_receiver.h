@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "transport/iwarp/iwarp_config.h"
+#include "wire/iwarp/mpa_fpdu.h"
 #include "wire/iwarp/types.h"
 
 namespace verbena::transport {
@@ -18,9 +19,15 @@ struct InboundFrame {
   std::span<const std::byte> ulpdu;
 };
 
+// The bytes of a record.
+[[nodiscard]] inline size_t RecordSize(const InboundFrame& record) {
+  return wire::FpduHeader::kSize + record.ulpdu.size();
+}
+
 // Finds the frames in one direction of a stream, whose bytes arrive in pieces of any size. In
 // order, each frame is reported once it is complete and its CRC is good. Behind a gap, markers lead
-// to the frames of a piece (row B9).
+// to the frames of a piece (row B9). Records (SCTP) are whole, in order or not, and each is one
+// position of the stream.
 //
 // Has no memory of its own but for one frame that arrives early: bytes that were not taken must be
 // given again, and those of an incomplete frame with more behind them. Owned by
@@ -53,7 +60,8 @@ class MpaReceiver {
   // ahead of next() and inside of the window. Without markers none can be found.
   template <class Fn>
   void FindEarly(wire::StreamOffset at, std::span<const std::byte> bytes, Fn fn) {
-    if (!config_.receive_markers || config_.framing != StreamFraming::kMpa) return;
+    if (config_.framing == StreamFraming::kRecords) return FindEarlyRecords(at, bytes, fn);
+    if (!config_.receive_markers) return;
     std::optional<wire::StreamOffset> start = FirstFrame(at, bytes);
     while (start) {
       const auto frame = EarlyFrame(*start, bytes.subspan(BytesBetween(at, *start)));
@@ -65,7 +73,16 @@ class MpaReceiver {
   }
 
  private:
-  Result FindRecord(std::span<std::byte> bytes) const;
+  template <class Fn>
+  static void FindEarlyRecords(wire::StreamOffset at, std::span<const std::byte> bytes, Fn fn) {
+    while (const auto record = RecordAt(at, bytes)) {
+      fn(*record);
+      bytes = bytes.subspan(RecordSize(*record));
+      at = record->end;
+    }
+  }
+  static std::optional<InboundFrame> RecordAt(wire::StreamOffset start,
+                                              std::span<const std::byte> bytes);
   // The bytes of the frame that begins at `start`, if its length is there.
   std::optional<size_t> SizeOf(wire::StreamOffset start, std::span<const std::byte> bytes) const;
   std::optional<InboundFrame> EarlyFrame(wire::StreamOffset start,

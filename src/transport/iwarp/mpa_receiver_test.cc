@@ -48,7 +48,8 @@ Sent Send(const StreamConfig& config, const std::vector<size_t>& sizes) {
   for (const auto piece : buffer.bytes()) {
     sent.stream.insert(sent.stream.end(), piece.begin(), piece.end());
   }
-  EXPECT_EQ(sender.offset(), StreamOffset(sent.stream.size()));
+  const bool has_records = config.framing == StreamFraming::kRecords;
+  EXPECT_EQ(sender.offset(), StreamOffset(has_records ? sizes.size() : sent.stream.size()));
   return sent;
 }
 
@@ -69,11 +70,14 @@ std::vector<Bytes> Receive(const StreamConfig& config, Bytes stream, Random& ran
       if (result.outcome != Outcome::kFrame) return found;
       if (random.Chance(1, 4)) continue;  // waits for pages, and comes again
       found.push_back(BytesOf(result.frame));
-      taken += BytesBetween(result.frame.start, result.frame.end);
+      taken += config.framing == StreamFraming::kRecords
+                   ? RecordSize(result.frame)
+                   : BytesBetween(result.frame.start, result.frame.end);
       receiver.Deliver(result.frame);
     }
   }
-  EXPECT_EQ(receiver.next(), StreamOffset(stream.size()));
+  const bool has_records = config.framing == StreamFraming::kRecords;
+  EXPECT_EQ(receiver.next(), StreamOffset(has_records ? found.size() : stream.size()));
   return found;
 }
 

@@ -54,7 +54,7 @@ void MpaSender::End() {
     wire::SealFpdu(frame_, config_.crc);
   }
   out_.Commit(frame_.size());
-  offset_ = offset_ + frame_.size();
+  offset_ = offset_ + (config_.framing == StreamFraming::kRecords ? 1 : frame_.size());
   frame_ = ulpdu_ = {};
 }
 

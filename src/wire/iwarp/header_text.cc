@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "base/check.h"
 #include "wire/iwarp/ddp_control.h"
+#include "wire/iwarp/ddp_session.h"
 #include "wire/iwarp/ddp_tagged.h"
 #include "wire/iwarp/ddp_untagged.h"
 #include "wire/iwarp/mpa_fpdu.h"
@@ -54,6 +56,35 @@ std::string ToString(const DdpControl& control) {
     text += ", RDMAP version " + std::to_string(control.rdmap_version);
   }
   return text;
+}
+
+std::string ToString(const DdpSequence& header) {
+  return "DDP-SSN " + std::to_string(header.ssn.value());
+}
+
+std::string ToString(DdpFunction function) {
+  switch (function) {
+    case DdpFunction::kInitiate:
+      return "Initiate";
+    case DdpFunction::kAccept:
+      return "Accept";
+    case DdpFunction::kReject:
+      return "Reject";
+    case DdpFunction::kTerminate:
+      return "Terminate";
+    case DdpFunction::kEnhancedInitiate:
+      return "Enhanced Initiate";
+    case DdpFunction::kEnhancedAccept:
+      return "Enhanced Accept";
+    case DdpFunction::kEnhancedReject:
+      return "Enhanced Reject";
+  }
+  UNREACHABLE();
+}
+
+std::string ToString(const DdpSessionControl& control) {
+  return "session " + ToString(control.function) + ", DDP-SSN " +
+         std::to_string(control.ssn.value());
 }
 
 std::string ToString(const DdpTagged& header) {
