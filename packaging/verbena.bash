@@ -8,7 +8,7 @@ _verbena_commands() {
 
 # The values of option $1, from the help in standard input: "roce ib" of "--link-layer roce|ib".
 _verbena_values() {
-  awk -v option="$1" '$2 ~ /^[a-z]+([|][a-z,]+)+$/ {
+  awk -v option="$1" '$2 ~ /^[a-z-]+([|][a-z,-]+)+$/ {
     count = split($1, names, ",")
     for (i = 1; i <= count; i++) if (names[i] == option) { gsub(/[|]/, " ", $2); print $2 }
   }'

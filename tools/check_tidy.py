@@ -30,6 +30,7 @@ UNTESTED: dict[str, str] = {
     "src/adapter/loop/engine_cm.cc": "verbs/connection_manager_test.cc makes each call",
     "src/adapter/loop/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
     "src/fabric/sctp/sctp_calls.cc": "the calls of sctp_socket.h: sctp_socket_test.cc",
+    "src/adapter/objects/sctp_stream.cc": "stream_files_test.cc, between two sockets",
     "src/fabric/netlink_reports.cc": "tested through its users: address_watch_test.cc",
     **{f"src/cache/{name}.cc": f"tested through the API: {test}_test.cc"
        for name, test in (("core", "registration_cache"), ("core_acquire", "registration_cache"),

@@ -52,6 +52,10 @@ class Context : public Handle<verbs::OpenContext> {
   // Warnings for the user, one line each: that the kernel grants smaller UDP buffers, for example.
   // Each is returned once.
   [[nodiscard]] std::vector<std::string> TakeWarnings() const;
+  // For a process that is about to end without closing its objects: waits, for two seconds at most,
+  // until what streams of iWARP have to send is with the system (TCP) or the peers (SCTP). Ends the
+  // streams of SCTP, of all contexts that share the adapter.
+  void Flush() const;
 
   // Asynchronous events of this context's objects and of the port. The file is readable while there
   // are events, and the program may set O_NONBLOCK. WaitEvent takes the oldest event, and waits for

@@ -17,7 +17,6 @@ IwarpPlan IwarpPlan::Draw(uint64_t seed) {
   plan.stream.ulpdu_max =
       static_cast<uint16_t>(transport::kUlpduMin + random.Below(random.Chance(1, 2) ? 1400 : 6000));
   plan.send_buffer = static_cast<uint32_t>(plan.stream.ulpdu_max + 400 + random.Below(20'000));
-  if (random.Chance(1, 4)) plan.stream.framing = transport::StreamFraming::kRecords;
   plan.stream.crc = random.Chance(3, 4);
   plan.stream.send_markers = plan.stream.receive_markers = random.Chance(2, 3);
   plan.stream.receive_window = static_cast<uint32_t>(7000 + random.Below(60'000));
@@ -28,8 +27,7 @@ IwarpPlan IwarpPlan::Draw(uint64_t seed) {
   plan.doubles = Trouble(random, 500);
   plan.shows = random.Chance(1, 3) ? static_cast<uint32_t>(random.Below(1000)) : 1000;
   plan.beyond = Trouble(random, 200);
-  if (plan.stream.crc && plan.stream.framing == transport::StreamFraming::kMpa &&
-      random.Chance(1, 4)) {
+  if (plan.stream.crc && random.Chance(1, 4)) {
     plan.corrupts = static_cast<uint32_t>(1 + random.Below(30));
   }
   if (random.Chance(1, 4)) plan.resets = static_cast<uint32_t>(random.Below(1000));
@@ -40,6 +38,7 @@ IwarpPlan IwarpPlan::Draw(uint64_t seed) {
   if (random.Chance(1, 3)) plan.illegal = static_cast<uint32_t>(random.Below(100));
   plan.one_touch = Trouble(random, 700);
   plan.drains = Trouble(random, 100);
+  if (random.Chance(1, 2)) plan.sessions = static_cast<uint32_t>(1 + random.Below(1000));
   return plan;
 }
 
@@ -54,7 +53,7 @@ std::string IwarpPlan::ToString() const {
   Line(text, "message_max", message_max);
   Line(text, "send_buffer", send_buffer);
   Line(text, "ulpdu_max", uint64_t{stream.ulpdu_max});
-  Line(text, "records", static_cast<uint64_t>(stream.framing));
+  Line(text, "sessions", sessions);
   Line(text, "crc", uint64_t{stream.crc});
   Line(text, "markers", uint64_t{stream.send_markers});
   Line(text, "receive_window", uint64_t{stream.receive_window});

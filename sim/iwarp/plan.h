@@ -25,6 +25,8 @@ struct IwarpPlan {
   uint32_t send_buffer = 16'384;
   transport::StreamConfig stream = {};
 
+  uint32_t sessions = 0;  // connections that are messages of SCTP, not bytes of TCP
+
   // The stream, while it is bad.
   uint32_t segment_min = 1;  // bytes of a TCP segment
   uint32_t segment_max = 1460;

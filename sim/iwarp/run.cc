@@ -56,6 +56,8 @@ void IwarpRun::Connect() {
   is_broken_ = is_healed_ = has_other_cause_ = false;
   expected_code_.reset();
   steps_ = 0;
+  const bool is_session = plan_.sessions > 0 && Chance(plan_.sessions);
+  result_.sessions += is_session ? 1 : 0;
   for (uint32_t i = 0; i < 2; ++i) {
     IwarpSide& side = *sides_[i];
     side.qp_number = QpNumber(100 + 2 * connection_ + i);
@@ -67,19 +69,20 @@ void IwarpRun::Connect() {
                                   .stream = plan_.stream};
     // One of the two is the responder of the set-up.
     config.stream.waits_for_first = i == 1;
+    if (is_session) config.stream.framing = transport::StreamFraming::kRecords;
     side.Connect(config, plan_.depth, plan_.send_buffer);
     side.PostReceives();
     IwarpSide& peer = *sides_[1 - i];
-    streams_[i] = MakeStream(peer);
+    streams_[i] = MakeStream(peer, config.stream.framing);
   }
   ++connection_;
 }
 
-std::unique_ptr<Stream> IwarpRun::MakeStream(IwarpSide& peer) {
+std::unique_ptr<Stream> IwarpRun::MakeStream(IwarpSide& peer, transport::StreamFraming framing) {
   const auto receive = [this, &peer](wire::StreamOffset at, std::span<std::byte> bytes) {
     return Deliver(peer, at, bytes);
   };
-  if (plan_.stream.framing == transport::StreamFraming::kRecords) {
+  if (framing == transport::StreamFraming::kRecords) {
     return std::make_unique<MessageStream>(plan_, random_.Fork(), receive);
   }
   return std::make_unique<ByteStream>(plan_, random_.Fork(), receive);

@@ -30,6 +30,7 @@ class IwarpRun {
     uint64_t posted = 0;
     uint64_t messages = 0;
     uint64_t segments = 0;
+    uint64_t sessions = 0;
     uint64_t early = 0;  // frames that were placed ahead of the stream
     uint64_t page_waits = 0;
     uint64_t broken = 0;  // connections
@@ -52,7 +53,7 @@ class IwarpRun {
   void RunConnection();
   void RunUntilQuiet();
   void Connect();
-  std::unique_ptr<Stream> MakeStream(IwarpSide& peer);
+  std::unique_ptr<Stream> MakeStream(IwarpSide& peer, transport::StreamFraming framing);
   void TakeDown();
   void Barrier();
   void At(Time time, std::function<void()> action) { actions_.emplace(time, std::move(action)); }

@@ -14,6 +14,7 @@ TEST(IwarpRunTest, SeedsHaveNoFindings) {
     const IwarpRun::Result result = IwarpRun::Run(IwarpPlan::Draw(seed), {});
     ASSERT_EQ(result.failure, "") << "verbena-sim --iwarp --seed " << seed << " --verbose";
     sum.messages += result.messages;
+    sum.sessions += result.sessions;
     sum.early += result.early;
     sum.page_waits += result.page_waits;
     sum.broken += result.broken;
@@ -22,6 +23,7 @@ TEST(IwarpRunTest, SeedsHaveNoFindings) {
   }
   // All that matters is frequent.
   EXPECT_GT(sum.messages, kSeeds);
+  EXPECT_GT(sum.sessions, kSeeds / 4);
   EXPECT_GT(sum.early, kSeeds / 4);
   EXPECT_GT(sum.page_waits, kSeeds);
   EXPECT_GT(sum.broken, kSeeds / 4);

@@ -54,7 +54,7 @@ ErrorOr<Found> LookAt(const Device& device) {
 }
 
 const char* TransportText(const Device& device) {
-  return device.limits().transport == TransportType::kIwarp ? "iWARP" : "RoCE";
+  return IsIwarp(device.limits().transport) ? "iWARP" : "RoCE";
 }
 
 nlohmann::json ToJson(const Found& found) {

@@ -174,7 +174,7 @@ constexpr const char* kExamples =
     "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
     "  VERBENA_WINDOWS_ONLY=1  VERBENA_ONE_TOUCH_WINDOWS=1\n"
-    "  VERBENA_TRANSPORT=roce|iwarp|roce,iwarp|iwarp,roce\n"
+    "  VERBENA_TRANSPORT=roce|iwarp|iwarp-sctp|roce,iwarp|...\n"
     "  VERBENA_MPA_REVISION=1|2  VERBENA_MPA_CRC=on|off\n"
     "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_MEMORY_BUDGET_STRICT=1\n"
     "  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_CACHE=1|SIZE  VERBENA_DEVICE_FILES=on|off\n"
@@ -317,10 +317,12 @@ void AddTransportOptions(Command command, Choices& choices) {
       command
           .AddOption(
               "--transport", choices.transport,
-              "what the device speaks: roce (RoCEv2 over UDP), or iwarp (RDMA over TCP), for "
-              "programs that connect by librdmacm, as perftest does with -R; with both, the "
-              "program sees two devices, and librdmacm uses the first (roce)")
-          .OneOf({"roce", "iwarp", "roce,iwarp", "iwarp,roce"})
+              "what the device speaks: roce (RoCEv2 over UDP), or, for programs that connect by "
+              "librdmacm, as perftest does with -R, iwarp (RDMA over TCP) or iwarp-sctp (RDMA over "
+              "SCTP in UDP); with two, the program sees two devices, and librdmacm uses the first "
+              "(roce)")
+          .OneOf({"roce", "iwarp", "iwarp-sctp", "roce,iwarp", "iwarp,roce", "roce,iwarp-sctp",
+                  "iwarp-sctp,roce"})
           .Excludes(link_layer);
   command
       .AddOption("--mpa-revision", choices.mpa_revision,

@@ -51,6 +51,8 @@ TEST_F(RunCommandTest, PassesItsOptionsInTheEnvironment) {
   environment("--link-layer ib", "VERBENA_LINK_LAYER=ib");
   environment("--transport iwarp", "VERBENA_TRANSPORT=iwarp");
   environment("--transport roce,iwarp", "VERBENA_TRANSPORT=roce,iwarp");
+  environment("--transport iwarp-sctp", "VERBENA_TRANSPORT=iwarp-sctp");
+  environment("--transport iwarp-sctp,roce", "VERBENA_TRANSPORT=iwarp-sctp,roce");
   environment("--transport iwarp --mpa-revision 1", "VERBENA_MPA_REVISION=1");
   environment("--transport iwarp --mpa-crc off", "VERBENA_MPA_CRC=off");
   environment("--trace x.pcapng", "VERBENA_TRACE=/.*/x.pcapng");

@@ -93,17 +93,29 @@ uint64_t CacheBytesOf(std::string_view value, bool has_budget) {
   return 0;
 }
 
+std::optional<TransportType> TransportNamed(std::string_view name) {
+  if (name == "roce") return TransportType::kRoce;
+  if (name == "iwarp") return TransportType::kIwarp;
+  if (name == "iwarp-sctp") return TransportType::kIwarpSctp;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<TransportType> TransportsFromEnvironment() {
   using enum TransportType;
   const std::string_view value = Variable("VERBENA_TRANSPORT");
-  if (value == "iwarp") return {kIwarp};
-  if (value == "roce,iwarp") return {kRoce, kIwarp};
-  if (value == "iwarp,roce") return {kIwarp, kRoce};
-  if (!value.empty() && value != "roce") {
-    LogOnce("VERBENA_TRANSPORT must be roce, iwarp or both with a comma, not '" +
-            std::string(value) + "'");
+  const size_t comma = value.find(',');
+  const auto first = TransportNamed(value.substr(0, comma));
+  if (first && comma == std::string_view::npos) return {*first};
+  if (first) {
+    const auto second = TransportNamed(value.substr(comma + 1));
+    // One of the two is RoCE.
+    if (second && IsIwarp(*first) != IsIwarp(*second)) return {*first, *second};
+  }
+  if (!value.empty()) {
+    LogOnce("VERBENA_TRANSPORT must be roce, iwarp, iwarp-sctp, or roce and one of the others " +
+            ("with a comma, not '" + std::string(value)) + "'");
   }
   return {kRoce};
 }
@@ -116,9 +128,8 @@ Settings Settings::FromEnvironment(TransportType transport) {
   const uint64_t cache_bytes = CacheBytesOf(Variable("VERBENA_CACHE"), has_budget);
   const bool pin = PinUnless(has_budget);
   // An RNIC has no LID.
-  const LinkLayer link_layer = transport == TransportType::kIwarp
-                                   ? LinkLayer::kRoce
-                                   : LinkLayerOf(Variable("VERBENA_LINK_LAYER"));
+  const LinkLayer link_layer =
+      IsIwarp(transport) ? LinkLayer::kRoce : LinkLayerOf(Variable("VERBENA_LINK_LAYER"));
   return {.link_layer = link_layer,
           .transport = transport,
           .mpa_revision = MpaRevisionOf(Variable("VERBENA_MPA_REVISION")),

@@ -62,9 +62,11 @@ TEST_F(SettingsTest, SettingsComeFromTheEnvironment) {
 
 TEST_F(SettingsTest, AnIwarpDeviceHasNoLid) {
   setenv("VERBENA_LINK_LAYER", "ib", 1);
-  const Settings settings = Settings::FromEnvironment(TransportType::kIwarp);
-  EXPECT_EQ(settings.ToOptions().transport, TransportType::kIwarp);
-  EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
+  for (const TransportType transport : {TransportType::kIwarp, TransportType::kIwarpSctp}) {
+    const Settings settings = Settings::FromEnvironment(transport);
+    EXPECT_EQ(settings.ToOptions().transport, transport);
+    EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
+  }
 }
 
 TEST_F(SettingsTest, TransportsAreTheDevicesInTheirOrder) {
@@ -78,7 +80,17 @@ TEST_F(SettingsTest, TransportsAreTheDevicesInTheirOrder) {
   EXPECT_EQ(transports("iwarp"), std::vector{kIwarp});
   EXPECT_EQ(transports("roce,iwarp"), (std::vector{kRoce, kIwarp}));
   EXPECT_EQ(transports("iwarp,roce"), (std::vector{kIwarp, kRoce}));
-  EXPECT_EQ(transports("carrier-pigeon"), std::vector{kRoce});
+  EXPECT_EQ(transports("iwarp-sctp"), std::vector{kIwarpSctp});
+  EXPECT_EQ(transports("roce,iwarp-sctp"), (std::vector{kRoce, kIwarpSctp}));
+  EXPECT_EQ(transports("iwarp-sctp,roce"), (std::vector{kIwarpSctp, kRoce}));
+}
+
+TEST_F(SettingsTest, WhatIsNoTransportIsRoce) {
+  for (const char* const value :
+       {"carrier-pigeon", "iwarp,iwarp-sctp", "roce,roce", "roce,", ","}) {
+    setenv("VERBENA_TRANSPORT", value, 1);
+    EXPECT_EQ(TransportsFromEnvironment(), std::vector{TransportType::kRoce}) << value;
+  }
 }
 
 TEST_F(SettingsTest, TheSetUpOfIwarpConnectionsIsAChoice) {

@@ -132,6 +132,11 @@ std::vector<std::string> Context::TakeWarnings() const try {
   return {};  // out of memory
 }
 
+void Context::Flush() const try {
+  if (object()) object()->context->device->Flush();
+} catch (...) {  // out of memory: what is left is lost
+}
+
 int Context::events_fd() const { return object() ? object()->context->events->fd() : -1; }
 
 std::optional<AsyncEvent> Context::WaitEvent() const {

@@ -1,4 +1,5 @@
-// Queue pairs of an iWARP device, connected by the connection manager, over TCP of this machine.
+// Queue pairs of an iWARP device, connected by the connection manager, over TCP and SCTP of this
+// machine.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -24,9 +26,9 @@ namespace {
 
 const IpAddress kIpv4 = IpAddress::FromIpv4(127, 0, 0, 1);
 
-Options IwarpTestOptions() {
+Options IwarpTestOptions(TransportType transport = TransportType::kIwarp) {
   Options options = VerbsTestOptions();
-  options.transport = TransportType::kIwarp;
+  options.transport = transport;
   return options;
 }
 
@@ -42,8 +44,7 @@ std::string_view TextOf(const CmPrivateData& data) {
 
 // A program on an iWARP device: a queue pair in INIT, and a channel.
 struct IwarpNode : VerbsNode {
-  explicit IwarpNode(const Options& options = IwarpTestOptions())
-      : VerbsNode("127.0.0.1", options) {
+  explicit IwarpNode(const Options& options) : VerbsNode("127.0.0.1", options) {
     Good(qp.Prepare());
   }
 
@@ -71,11 +72,21 @@ struct IwarpNode : VerbsNode {
   QueuePair qp = MakeQp();
 };
 
-class IwarpTest : public testing::Test {
+std::string NameOf(const testing::TestParamInfo<TransportType>& info) {
+  return info.param == TransportType::kIwarp ? "Tcp" : "Sctp";
+}
+
+class IwarpTest : public testing::TestWithParam<TransportType> {
  protected:
-  explicit IwarpTest(const Options& of_client = IwarpTestOptions()) : client(of_client) {
+  explicit IwarpTest(uint8_t revision = 2) : client(OptionsOf(revision)) {
     EXPECT_TRUE(listener.Bind({.ip = kIpv4}));
     EXPECT_TRUE(listener.Listen(8));
+  }
+  // Of a node whose requests have that revision.
+  static Options OptionsOf(uint8_t revision) {
+    Options options = IwarpTestOptions(GetParam());
+    options.mpa_revision = revision;
+    return options;
   }
   // The request has arrived, and the server has taken it.
   CmEvent Ask(std::string_view data = "hello") {
@@ -93,14 +104,17 @@ class IwarpTest : public testing::Test {
     ASSERT_TRUE(at_client.Establish());
   }
 
-  IwarpNode server;
+  IwarpNode server{IwarpTestOptions(GetParam())};
   IwarpNode client;
   CmId listener = server.MakeId();
   CmId at_client = client.MakeId();
   CmId at_server;
 };
 
-TEST_F(IwarpTest, BothEndsLearnWhatTheOtherSays) {
+INSTANTIATE_TEST_SUITE_P(Wires, IwarpTest,
+                         testing::Values(TransportType::kIwarp, TransportType::kIwarpSctp), NameOf);
+
+TEST_P(IwarpTest, BothEndsLearnWhatTheOtherSays) {
   const CmEvent request = Ask();
   EXPECT_EQ(request.local, listener.local());
   EXPECT_EQ(request.remote, at_client.local());
@@ -120,7 +134,7 @@ TEST_F(IwarpTest, BothEndsLearnWhatTheOtherSays) {
   EXPECT_EQ(Good(client.qp.Query()).attributes.max_rd_atomic, 3);
 }
 
-TEST_F(IwarpTest, MessagesGoBothWays) {
+TEST_P(IwarpTest, MessagesGoBothWays) {
   Connect();
   for (const bool from_server : {true, false}) {
     IwarpNode& from = from_server ? server : client;
@@ -138,7 +152,7 @@ TEST_F(IwarpTest, MessagesGoBothWays) {
   }
 }
 
-TEST_F(IwarpTest, WritesAndReadsReachMemory) {
+TEST_P(IwarpTest, WritesAndReadsReachMemory) {
   Connect();
   client.Fill(0, 50'000, 9);
   const Sge out = client.region.Local(0, 50'000);
@@ -152,7 +166,7 @@ TEST_F(IwarpTest, WritesAndReadsReachMemory) {
   EXPECT_TRUE(server.Holds(0, 50'000, 9));
 }
 
-TEST_F(IwarpTest, ManyMessagesAreMoreThanTheBuffersHold) {
+TEST_P(IwarpTest, ManyMessagesAreMoreThanTheBuffersHold) {
   Connect();
   constexpr int kMessages = 2'000;
   const Sge out = client.region.Local(0, 8'192);
@@ -165,13 +179,17 @@ TEST_F(IwarpTest, ManyMessagesAreMoreThanTheBuffersHold) {
     ASSERT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
     ++done;
   }
+  // The response to a read is behind the writes.
+  ASSERT_TRUE(
+      client.qp.Post(Read{.data = client.region.Local(0, 8), .remote = server.region.Remote()}));
+  EXPECT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
   const QpCounters counters = Good(client.qp.Query()).counters;
   EXPECT_GT(counters.bytes_sent, uint64_t{kMessages} * 8'192);
   EXPECT_GE(counters.packets_sent, uint64_t{kMessages});
 }
 
 // The stream that was ready last is read first: that must not hide others.
-TEST_F(IwarpTest, AStreamThatNeverRestsDoesNotKeepOthersWaiting) {
+TEST_P(IwarpTest, AStreamThatNeverRestsDoesNotKeepOthersWaiting) {
   Connect();
   std::atomic<bool> ends = false;
   std::jthread writer([&] {
@@ -181,7 +199,7 @@ TEST_F(IwarpTest, AStreamThatNeverRestsDoesNotKeepOthersWaiting) {
       ASSERT_EQ(client.WaitStatus(), CompletionStatus::kSuccess);
     }
   });
-  const IwarpNode other;
+  const IwarpNode other(IwarpTestOptions(GetParam()));
   CmId at_other = other.MakeId();
   EXPECT_TRUE(at_other.Connect(kIpv4, listener.local(), other.Parameters()));
   EXPECT_EQ(server.Next().type, CmEventType::kConnectRequest);
@@ -189,7 +207,7 @@ TEST_F(IwarpTest, AStreamThatNeverRestsDoesNotKeepOthersWaiting) {
 }
 
 // Bytes that meet absent pages stay in the stream until the pages are there; none are lost.
-TEST_F(IwarpTest, WritesToAbsentPagesWaitForThem) {
+TEST_P(IwarpTest, WritesToAbsentPagesWaitForThem) {
   Connect();
   constexpr size_t kChunk = 65'536, kChunks = 64;
   auto* const fresh = static_cast<std::byte*>(
@@ -215,7 +233,7 @@ TEST_F(IwarpTest, WritesToAbsentPagesWaitForThem) {
   munmap(fresh, kChunk * kChunks);
 }
 
-TEST_F(IwarpTest, EitherEndDisconnects) {
+TEST_P(IwarpTest, EitherEndDisconnects) {
   Connect();
   server.PostReceive(0, 64);
   ASSERT_TRUE(at_client.Disconnect());
@@ -227,7 +245,7 @@ TEST_F(IwarpTest, EitherEndDisconnects) {
 }
 
 // What was sent before the end arrives.
-TEST_F(IwarpTest, TheLastMessageArrivesBeforeTheEnd) {
+TEST_P(IwarpTest, TheLastMessageArrivesBeforeTheEnd) {
   Connect();
   server.PostReceive(0, 16);
   const Sge sge = client.region.Local(0, 16);
@@ -238,7 +256,7 @@ TEST_F(IwarpTest, TheLastMessageArrivesBeforeTheEnd) {
   EXPECT_EQ(server.Next().type, CmEventType::kDisconnected);
 }
 
-TEST_F(IwarpTest, ARejectionHasData) {
+TEST_P(IwarpTest, ARejectionHasData) {
   Ask();
   ASSERT_TRUE(at_server.Reject(Data("no")));
   const CmEvent event = client.Next();
@@ -247,7 +265,7 @@ TEST_F(IwarpTest, ARejectionHasData) {
   EXPECT_EQ(TextOf(event.peer.private_data), "no");
 }
 
-TEST_F(IwarpTest, APortWithoutListenerIsRefused) {
+TEST_P(IwarpTest, APortWithoutListenerIsRefused) {
   const CmAddress there = listener.local();
   listener = CmId();
   ASSERT_TRUE(at_client.Connect(kIpv4, there, client.Parameters()));
@@ -256,7 +274,7 @@ TEST_F(IwarpTest, APortWithoutListenerIsRefused) {
   EXPECT_EQ(event.reason, 8);
 }
 
-TEST_F(IwarpTest, RequestsThatWaitAreRejectedWithTheListener) {
+TEST_P(IwarpTest, RequestsThatWaitAreRejectedWithTheListener) {
   ASSERT_TRUE(at_client.Connect(kIpv4, listener.local(), client.Parameters()));
   pollfd file{.fd = server.channel.fd(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(poll(&file, 1, 20'000), 1);
@@ -264,7 +282,7 @@ TEST_F(IwarpTest, RequestsThatWaitAreRejectedWithTheListener) {
   EXPECT_EQ(client.Next().type, CmEventType::kRejected);
 }
 
-TEST_F(IwarpTest, AMessageWithoutAReceiveRequestEndsTheConnection) {
+TEST_P(IwarpTest, AMessageWithoutAReceiveRequestEndsTheConnection) {
   Connect();
   const Sge sge = client.region.Local(0, 16);
   ASSERT_TRUE(client.qp.Post(Send{.data = sge}));
@@ -273,7 +291,7 @@ TEST_F(IwarpTest, AMessageWithoutAReceiveRequestEndsTheConnection) {
   EXPECT_EQ(server.state(), QpState::kErr);
 }
 
-TEST_F(IwarpTest, AQueuePairIsConnectedByTheConnectionManagerAlone) {
+TEST_P(IwarpTest, AQueuePairIsConnectedByTheConnectionManagerAlone) {
   QpAttributes ready;
   ready.state = QpState::kRtr;
   ready.path = AddressVector{.source = kIpv4, .destination = kIpv4};
@@ -286,7 +304,7 @@ TEST_F(IwarpTest, AQueuePairIsConnectedByTheConnectionManagerAlone) {
   EXPECT_EQ(client.state(), QpState::kInit);
 }
 
-TEST_F(IwarpTest, OtherTypesOfQueuePairsAreRefused) {
+TEST_P(IwarpTest, OtherTypesOfQueuePairsAreRefused) {
   for (const QpType type : {QpType::kUc, QpType::kUd, QpType::kXrcSend}) {
     EXPECT_EQ(CodeOf(QueuePair::Create(client.domain, client.Spec(type))),
               ErrorCode::kNotSupported);
@@ -295,7 +313,7 @@ TEST_F(IwarpTest, OtherTypesOfQueuePairsAreRefused) {
             ErrorCode::kNotSupported);
 }
 
-TEST_F(IwarpTest, APortIsOneOfTcp) {
+TEST_P(IwarpTest, APortIsOneOfTheSystem) {
   CmId second = client.MakeId();
   const auto bound = second.Bind(listener.local());
   ASSERT_FALSE(bound.has_value());
@@ -303,7 +321,7 @@ TEST_F(IwarpTest, APortIsOneOfTcp) {
 }
 
 // A queue pair that was reset is connected again.
-TEST_F(IwarpTest, AQueuePairCanBeConnectedAgain) {
+TEST_P(IwarpTest, AQueuePairCanBeConnectedAgain) {
   Connect();
   ASSERT_TRUE(at_client.Disconnect());
   EXPECT_EQ(server.Next().type, CmEventType::kDisconnected);
@@ -325,17 +343,15 @@ TEST_F(IwarpTest, AQueuePairCanBeConnectedAgain) {
 // Revision 1: nothing says that the connecting side is ready.
 class IwarpOldPeerTest : public IwarpTest {
  protected:
-  static Options OldOptions() {
-    Options options = IwarpTestOptions();
-    options.mpa_revision = 1;
-    return options;
-  }
-  IwarpOldPeerTest() : IwarpTest(OldOptions()) {}
+  IwarpOldPeerTest() : IwarpTest(1) {}
 };
 
+INSTANTIATE_TEST_SUITE_P(Wires, IwarpOldPeerTest,
+                         testing::Values(TransportType::kIwarp, TransportType::kIwarpSctp), NameOf);
+
 // RFC 5044, 7.1.2: it waits for the first frame. For ever would end both if the program has the
-// server begin.
-TEST_F(IwarpOldPeerTest, TheServerMaySendFirst) {
+// server begin. Over SCTP it need not wait.
+TEST_P(IwarpOldPeerTest, TheServerMaySendFirst) {
   Connect();
   client.PostReceive(0, 16);
   const Sge sge = server.region.Local(0, 16);

@@ -17,7 +17,8 @@ class CmCase:
     expect: str = ""                # a regular expression that must match the client's output
     expect_server: str = ""         # a regular expression for the server's output
     checks: str = "exit codes"      # what the test checks, for the page
-    port_space: str = "tcp"         # of the server's port; "sockets": a port of TCP itself
+    port_space: str = "tcp"         # of the server's port; "sockets": a port of TCP itself;
+                                    # "sctp": of SCTP in UDP
     fixed_port: bool = False        # runs alone
     clients: int = 1                # in parallel
     server_ends: bool = True        # without being killed

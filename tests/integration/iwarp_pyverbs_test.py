@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the tests of rdma-core's Python suite that connect by librdmacm over iWARP.
+"""Runs the tests of rdma-core's Python suite that connect by librdmacm over iWARP, by TCP and by
+SCTP.
 
 usage: iwarp_pyverbs_test.py LIBRARIES PROGRAMS [--all]
 
@@ -17,6 +18,7 @@ from ordinary_user import Bench, public_programs
 from pyverbs_test import MODULE_SECONDS, PYTHON, RUNNER, SKIPPED, installed_suite, unpack
 
 MODULE = "test_rdmacm"
+TRANSPORTS = ("iwarp", "iwarp-sctp")
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "iwarp.md"
 
 GOOD = ("sync_traffic", "async_reject_traffic", "async_read", "async_write")
@@ -34,7 +36,7 @@ def name_of(test: str) -> str:
     return f"CMTestCase.test_rdmacm_{test}"
 
 
-def run(libraries: Path, programs: Path, tests) -> list[dict[str, str]] | None:
+def run(libraries: Path, programs: Path, transport: str, tests) -> list[dict[str, str]] | None:
     """What was recorded of each test; None if there is no suite."""
     with Bench(libraries, RUNNER) as bench, public_programs(programs, "verbena") as folder:
         suite = installed_suite(bench.folder)
@@ -43,7 +45,7 @@ def run(libraries: Path, programs: Path, tests) -> list[dict[str, str]] | None:
         unpack(suite, bench.folder / "tests")
         output = bench.folder / "results.json"
         names = ",".join(f"{MODULE}.{name_of(test)}" for test in tests)
-        process = bench.start([folder / "verbena", "run", "--transport=iwarp", "--", PYTHON,
+        process = bench.start([folder / "verbena", "run", f"--transport={transport}", "--", PYTHON,
                                RUNNER.name, bench.folder, names, output],
                               PYTHONDONTWRITEBYTECODE="1")
         code = process.wait(MODULE_SECONDS)
@@ -74,13 +76,15 @@ def main() -> int:
     parser.add_argument("--all", action="store_true")
     arguments = parser.parse_args()
     tests = (*GOOD, *OTHERS) if arguments.all else GOOD
-    results = run(arguments.libraries, arguments.programs, tests)
-    if results is None:
-        print("the test suite of python3-pyverbs is not available")
-        return SKIPPED
-    for result in results:
-        print(f"{result['outcome']:8} {result['test']}")
-    problems = problems_of(results)
+    problems = []
+    for transport in TRANSPORTS:
+        results = run(arguments.libraries, arguments.programs, transport, tests)
+        if results is None:
+            print("the test suite of python3-pyverbs is not available")
+            return SKIPPED
+        for result in results:
+            print(f"{transport:10} {result['outcome']:8} {result['test']}")
+        problems += [f"{transport}: {problem}" for problem in problems_of(results)]
     print("\n".join(problems))
     return 1 if problems else 0
 

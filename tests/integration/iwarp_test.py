@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs programs that others wrote over iWARP: connections of librdmacm on the device verbena_iw0,
-as an ordinary user.
+"""Runs programs that others wrote over iWARP, by TCP and by SCTP: connections of librdmacm on the
+device verbena_iw0, as an ordinary user.
 
 usage: iwarp_test.py LIBRARIES [--write] [--only REGEX]
 
@@ -27,9 +27,9 @@ REJECTIONS_MAX = 3
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "iwarp.md"
 
 
-def cases() -> list[CmCase]:
-    """A port of the connection manager is one of TCP. rping -q is left out: it moves its queue pair
-    to INIT when it is connected, which is RTS on an RNIC."""
+def cases(port_space: str, suffix: str = "") -> list[CmCase]:
+    """rping -q is left out: it moves its queue pair to INIT when it is connected, which is RTS on
+    an RNIC."""
     chosen = [*(case for case in cm_programs.rpings() if "-q" not in case.client),
               *(cm_programs.ucmatose(*options)
                 for options in ((), ("-c", "10"), ("-C", "100", "-S", "4096"), ("-m",))),
@@ -39,8 +39,12 @@ def cases() -> list[CmCase]:
               *(cm_programs.stream("rstream", *options)
                 for options in ((), ("-T", "b"), ("-T", "v"))),
               cm_programs.rcopy()]
-    return [dataclasses.replace(case, port_space="sockets", rejections_max=REJECTIONS_MAX)
-            for case in chosen]
+    return [dataclasses.replace(case, port_space=port_space, rejections_max=REJECTIONS_MAX,
+                                shown=f"{case.shown}{suffix}".strip()) for case in chosen]
+
+
+# A port of the connection manager is one of TCP, or of SCTP in UDP.
+WIRES = {"iwarp": cases("sockets"), "iwarp-sctp": cases("sctp", " (SCTP)")}
 
 
 def device_is_an_rnic(bench: Bench) -> bool:
@@ -52,7 +56,7 @@ def device_is_an_rnic(bench: Bench) -> bool:
     return good is not None
 
 
-def both_devices_work(bench: Bench) -> bool:
+def both_devices_work(bench: Bench, wire: str) -> bool:
     """A program that chooses none gets the first of two devices; one can choose the other."""
     def runs(order: str, *command) -> str:
         process = bench.start(command, VERBENA_TRANSPORT=order)
@@ -62,8 +66,8 @@ def both_devices_work(bench: Bench) -> bool:
             print(f"{' '.join(command)} with {order} ended with {code}:\n{process.output()}")
         return process.output() if code == 0 else ""
 
-    for order, names in (("roce,iwarp", ("verbena0", "verbena_iw0")),
-                         ("iwarp,roce", ("verbena_iw0", "verbena0"))):
+    for order, names in ((f"roce,{wire}", ("verbena0", "verbena_iw0")),
+                         (f"{wire},roce", ("verbena_iw0", "verbena0"))):
         if re.findall(r"hca_id:\s+(\S+)", runs(order, "ibv_devinfo")) != list(names):
             print(f"ibv_devinfo does not show {names}")
             return False
@@ -71,9 +75,9 @@ def both_devices_work(bench: Bench) -> bool:
             return False
     port = str(free_port())
     pingpong = ("ibv_rc_pingpong", "-d", "verbena0", "-g", "0", "-p", port, "-n", "50")
-    server = bench.start(pingpong, VERBENA_TRANSPORT="iwarp,roce")
+    server = bench.start(pingpong, VERBENA_TRANSPORT=f"{wire},roce")
     good = wait_listening(int(port), server, rdmacm_test.SECONDS_MAX) and runs(
-        "iwarp,roce", *pingpong, "127.0.0.1") != ""
+        f"{wire},roce", *pingpong, "127.0.0.1") != ""
     server.end()
     return good
 
@@ -84,18 +88,21 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    os.environ["VERBENA_TRANSPORT"] = "iwarp"
-    wanted = [case for case in cases() if re.search(arguments.only, case.name)]
-    missing = {command for case in wanted for command in (case.server[0], case.client[0])
-               if shutil.which(command) is None}
+    wanted = {wire: [case for case in chosen if re.search(arguments.only, case.name)]
+              for wire, chosen in WIRES.items()}
+    missing = {command for chosen in wanted.values() for case in chosen
+               for command in (case.server[0], case.client[0]) if shutil.which(command) is None}
     if missing:
         print("not installed:", ", ".join(sorted(missing)))
         return rdmacm_test.SKIPPED
-    with Bench(arguments.libraries) as bench:
-        good = (device_is_an_rnic(bench) and both_devices_work(bench)
-                and rdmacm_test.run_all(bench, wanted))
+    good = True
+    for wire, chosen in wanted.items():
+        os.environ["VERBENA_TRANSPORT"] = wire
+        with Bench(arguments.libraries) as bench:
+            good = (device_is_an_rnic(bench) and both_devices_work(bench, wire)
+                    and rdmacm_test.run_all(bench, chosen)) and good
     if good and not arguments.only:
-        good = rdmacm_test.check_page(arguments.write, PAGE, cases())
+        good = rdmacm_test.check_page(arguments.write, PAGE, sum(WIRES.values(), []))
     return 0 if good else 1
 
 

@@ -31,11 +31,21 @@ SECONDS_TO_LISTEN = 0.3
 BEGIN, END = "<!-- cases -->", "<!-- end of cases -->"
 
 
-def is_bound(space: str, port: int) -> bool:
-    """Whether a process has bound the port of the connection manager: it then owns a socket
-    name."""
+def is_cm_port(space: str, port: int) -> bool:
+    """A process that has bound a port of the connection manager owns a socket name."""
     name = f"@verbena/cm/4791/{space}/{port}/"
     return name in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
+
+
+def is_udp_port(port: int) -> bool:
+    lines = [line for table in ("udp", "udp6")
+             for line in Path(f"/proc/net/{table}").read_text(encoding="utf-8").splitlines()[1:]]
+    return any(int(line.split()[1].rsplit(":", 1)[1], 16) == port for line in lines)
+
+
+def is_bound(space: str, port: int) -> bool:
+    """Whether a process has bound the port: one of SCTP in UDP, or of the connection manager."""
+    return is_udp_port(port) if space == "sctp" else is_cm_port(space, port)
 
 
 def wait_bound(case: CmCase, port: int, server: Process) -> bool:

@@ -47,7 +47,7 @@ IwarpStream* IwarpCm::Find(StreamId id) const {
   return found == streams_.end() ? nullptr : found->second.get();
 }
 
-IwarpStream& IwarpCm::AddStream(fabric::TcpSocket socket, StreamPhase phase) {
+IwarpStream& IwarpCm::AddStream(IwarpSocket socket, StreamPhase phase) {
   const StreamId id(++last_id_);
   auto stream = std::make_unique<IwarpStream>(id, std::move(socket), phase);
   return *streams_.emplace(id, std::move(stream)).first->second;
@@ -67,7 +67,7 @@ void IwarpCm::UpdateInterest(IwarpStream& stream) {
   const fabric::Interest wanted{
       .reads = !is_connecting && !awaits_program && has_room && !stream.peer_has_closed(),
       .writes = is_connecting || (stream.has_unsent() && stream.is_blocked())};
-  if (files_.Watch(stream.socket().fd(), stream.id, stream.watched, wanted)) {
+  if (files_.Watch(stream.socket(), stream.id, stream.watched, wanted)) {
     stream.watched = wanted;
   }
 }
@@ -112,7 +112,8 @@ void IwarpCm::AcceptFrom(StreamId listener, Time now) {
       IwarpStream& stream = AddStream(std::move(*socket), StreamPhase::kAwaitsRequest);
       Rollback added([&] { Erase(stream); });
       stream.listener = found->second;
-      stream.kind = StreamKind::kUndecided;
+      // SCTP says by its protocol identifiers what it carries.
+      stream.kind = is_tcp() ? StreamKind::kUndecided : StreamKind::kRdma;
       handshakes_.insert(stream.id);
       const StreamsServed& serves = found->second->serves;
       SetDeadline(stream, now + (serves.plain ? serves.silence : options_.request_timeout));
@@ -124,7 +125,7 @@ void IwarpCm::AcceptFrom(StreamId listener, Time now) {
 }
 
 void IwarpCm::Pause(IwarpEnd& listener, const Error& why, Time now) {
-  if (!files_.Watch(listener.socket.fd(), listener.listens_as, {.reads = true}, {})) return;
+  if (!files_.Watch(listener.socket, listener.listens_as, {.reads = true}, {})) return;
   listener.is_paused = true;
   accept_again_ = now + options_.accept_retry;
   if (counters_.accepts_postponed++ > 0) return;
@@ -139,7 +140,7 @@ void IwarpCm::ResumeListeners(Time now) {
   accept_again_ = Time::Never();
   for (const auto& [id, listener] : listeners_) {
     if (!listener->is_paused) continue;
-    listener->is_paused = !files_.Watch(listener->socket.fd(), id, {}, {.reads = true});
+    listener->is_paused = !files_.Watch(listener->socket, id, {}, {.reads = true});
     if (listener->is_paused) accept_again_ = now + options_.accept_retry;
   }
 }
@@ -257,6 +258,7 @@ void IwarpCm::OnReply(IwarpStream& stream, Time now) {
     return FailConnect(stream, CmEventType::kRejected, kByConsumer);
   }
   stream.agreement = concluded.agreement;
+  stream.socket().Adjust(stream.agreement->stream);
   stream.phase = StreamPhase::kReplied;
   SetDeadline(stream, Time::Never());
   UpdateInterest(stream);
@@ -356,7 +358,7 @@ void IwarpCm::Erase(IwarpStream& stream) {
   handshakes_.erase(stream.id);
   SetDeadline(stream, Time::Never());
   // A forked child may have the socket, too: closing it here would not be enough.
-  static_cast<void>(files_.Watch(stream.socket().fd(), stream.id, stream.watched, {}));
+  static_cast<void>(files_.Watch(stream.socket(), stream.id, stream.watched, {}));
   stream.CloseWrites();
   streams_.erase(stream.id);
 }
@@ -373,6 +375,7 @@ void IwarpCm::OnSilence(IwarpStream& stream, Time now) {
 }
 
 void IwarpCm::OnTime(Time now) {
+  files_.OnTime(now);
   if (accept_again_ <= now) ResumeListeners(now);
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     IwarpStream& stream = *Find(deadlines_.begin()->second);
@@ -394,10 +397,15 @@ void IwarpCm::OnTime(Time now) {
   }
 }
 
+void IwarpCm::EndStreams() {
+  if (is_tcp()) return;
+  for (const auto& [id, stream] : streams_) stream->EndSocket();
+}
+
 bool IwarpCm::has_unsent() const {
-  return std::ranges::any_of(streams_, [](const auto& entry) {
-    return entry.second->has_unsent() && !entry.second->is_broken();
-  });
+  return files_.has_unacknowledged() || std::ranges::any_of(streams_, [](const auto& entry) {
+           return entry.second->has_unsent() && !entry.second->is_broken();
+         });
 }
 
 bool IwarpCm::IsConsistent() const {

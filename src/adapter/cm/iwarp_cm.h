@@ -17,10 +17,10 @@
 #include "adapter/objects/iwarp_stream.h"
 #include "adapter/objects/qp_table.h"
 #include "adapter/objects/queue_pair.h"
+#include "adapter/objects/stream_files.h"
 #include "adapter/ready_list.h"
 #include "base/error.h"
 #include "base/time.h"
-#include "fabric/tcp/ready_set.h"
 #include "transport/iwarp/mpa_handshake.h"
 #include "verbena/cm_event.h"
 #include "verbena/counters.h"
@@ -38,7 +38,7 @@ class IwarpCm {
  public:
   using OnWarning = std::function<void(const std::string& warning)>;
 
-  IwarpCm(const IwarpOptions& options, fabric::ReadySet files, QpTable<QueuePair>& qps,
+  IwarpCm(const IwarpOptions& options, StreamFiles files, QpTable<QueuePair>& qps,
           RunQueue<QueuePair>& run_queue, OnWarning on_warning)
       : options_(options),
         files_(std::move(files)),
@@ -65,8 +65,8 @@ class IwarpCm {
       return true;
     }
     fabric::ReadySet::Ready room;
-    const auto ready = files_.Look(room);
-    if (!ready.empty()) SetHot(ready);
+    const auto ready = files_.Look(room, now);
+    if (is_tcp() && !ready.empty()) SetHot(ready);
     for (const StreamId id : ready) {
       // An earlier one may have ended it.
       IwarpStream* const stream = Find(id);
@@ -82,7 +82,8 @@ class IwarpCm {
   }
   void OnTime(Time now);
   [[nodiscard]] Time next_time() const {
-    return deadlines_.empty() ? accept_again_ : std::min(accept_again_, deadlines_.begin()->first);
+    const Time timers = std::min(accept_again_, files_.next_time());
+    return deadlines_.empty() ? timers : std::min(timers, deadlines_.begin()->first);
   }
 
   // `qp` has run: sends what it has framed, and closes its stream if it wishes so. Returns the
@@ -93,6 +94,8 @@ class IwarpCm {
   // `qp` is about to be reset or destroyed, and has flushed.
   void Detach(QueuePair& qp, Time now);
 
+  // The adapter goes: ends the streams whose end the system does not see to.
+  void EndStreams();
   // Bytes wait to be sent.
   [[nodiscard]] bool has_unsent() const;
   [[nodiscard]] const CmUseCounters& counters() const { return counters_; }
@@ -122,8 +125,9 @@ class IwarpCm {
   [[nodiscard]] bool IsConsistent() const;
 
  private:
+  [[nodiscard]] bool is_tcp() const { return files_.wire() == StreamWire::kTcp; }
   [[nodiscard]] IwarpStream* Find(StreamId id) const;
-  IwarpStream& AddStream(fabric::TcpSocket socket, StreamPhase phase);
+  IwarpStream& AddStream(IwarpSocket socket, StreamPhase phase);
   void SetDeadline(IwarpStream& stream, Time deadline);
   void UpdateInterest(IwarpStream& stream);
 
@@ -176,7 +180,7 @@ class IwarpCm {
   [[nodiscard]] ErrorOr<IwarpStream*> StreamOf(const IwarpEnd& end, StreamPhase phase) const;
 
   const IwarpOptions options_;
-  const fabric::ReadySet files_;
+  const StreamFiles files_;
   QpTable<QueuePair>& qps_;
   RunQueue<QueuePair>& run_queue_;
   const OnWarning on_warning_;

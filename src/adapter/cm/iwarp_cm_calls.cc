@@ -36,6 +36,7 @@ transport::MpaTerms IwarpCm::TermsOf(const ConnectionParameters& parameters) con
           .crc = options_.mpa_crc,
           .ird = parameters.responder_resources,
           .ord = parameters.initiator_depth,
+          .peer_to_peer = is_tcp(),
           .ulpdu_max = options_.ulpdu_max};
 }
 
@@ -90,7 +91,7 @@ void IwarpCm::Destroy(CmEnd& base, Time now) {
   IwarpEnd& end = Cast(base);
   if (end.state == CmEnd::State::kListening) {
     listeners_.erase(end.listens_as);
-    static_cast<void>(files_.Watch(end.socket.fd(), end.listens_as, {.reads = !end.is_paused}, {}));
+    static_cast<void>(files_.Watch(end.socket, end.listens_as, {.reads = !end.is_paused}, {}));
     std::erase_if(handshakes_, [&](StreamId id) { return Find(id)->listener == &end; });
     // Closing one may erase it.
     std::vector<IwarpStream*> own;
@@ -118,7 +119,7 @@ ErrorOr<void> IwarpCm::Bind(CmEnd& base, const CmAddress& address, bool /*reuse_
   if (end.state != CmEnd::State::kIdle || end.socket.is_open()) {
     return Fail(InvalidError("the id is already bound to an address"));
   }
-  auto socket = fabric::TcpSocket::Bind(address, {.own_family_only = own_family_only});
+  auto socket = files_.Bind(address, own_family_only);
   if (!socket) return Fail(socket.error());
   end.socket = std::move(*socket);
   end.local = address;
@@ -132,6 +133,10 @@ ErrorOr<void> IwarpCm::Listen(CmEnd& base, uint32_t backlog, const StreamsServed
   if (!serves.rdma && !serves.iscsi && !serves.plain) {
     return Fail(InvalidError("a listener must serve RDMA, iSCSI or plain streams"));
   }
+  if (!is_tcp() && (serves.iscsi || serves.plain)) {
+    return Fail(Error{ErrorCode::kNotSupported, "iWARP over SCTP has no iSCSI and no plain streams",
+                      EOPNOTSUPP});
+  }
   if (serves.silence <= Duration()) return Fail(InvalidError("silence must be positive"));
   if (end.state != CmEnd::State::kIdle || !end.socket.is_open()) {
     return Fail(InvalidError("only a bound id that does not listen yet can listen"));
@@ -141,7 +146,7 @@ ErrorOr<void> IwarpCm::Listen(CmEnd& base, uint32_t backlog, const StreamsServed
   const StreamId id(++last_id_);
   listeners_.emplace(id, &end);
   Rollback added([&] { listeners_.erase(id); });
-  if (!files_.Watch(end.socket.fd(), id, {}, {.reads = true})) {
+  if (!files_.Watch(end.socket, id, {}, {.reads = true})) {
     return Fail(SystemError("cannot watch a TCP socket"));
   }
   added.Keep();
@@ -200,6 +205,7 @@ ErrorOr<void> IwarpCm::Accept(CmEnd& base, const ConnectionParameters& parameter
         transport::AcceptMpa((*stream)->frame, TermsOf(parameters), parameters.private_data.view());
     (*stream)->Put(accepted.reply.bytes());
     (*stream)->agreement = accepted.agreement;
+    (*stream)->socket().Adjust((*stream)->agreement->stream);
   } else {
     (*stream)->HeadIsReceived();
   }

@@ -5,7 +5,6 @@
 #include "adapter/cm/cm_end.h"
 #include "adapter/iwarp_options.h"
 #include "adapter/objects/iwarp_stream.h"
-#include "fabric/tcp/tcp_socket.h"
 
 namespace verbena::adapter {
 
@@ -15,9 +14,9 @@ namespace verbena::adapter {
 struct IwarpEnd : CmEnd {
   using CmEnd::CmEnd;
 
-  fabric::TcpSocket socket = {};  // bound, and of a listener
-  StreamId listens_as = {};       // in the set of files
-  bool is_paused = false;         // a listener that is not watched, for a while
+  IwarpSocket socket = {};   // bound, and of a listener
+  StreamId listens_as = {};  // in the set of files
+  bool is_paused = false;    // a listener that is not watched, for a while
   uint32_t backlog = 0;
   StreamsServed serves = {};
   uint32_t untaken = 0;           // requests that the program has not taken

@@ -107,7 +107,7 @@ PostResult Posted(const Result<T, PostError>& result) {
 Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_file,
                     EventFile notice_file, EventFile guest_file,
                     std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, Alarm stuck_alarm,
-                    std::unique_ptr<Trace> trace, std::optional<fabric::ReadySet> streams)
+                    std::unique_ptr<Trace> trace, std::optional<StreamFiles> streams)
     : options(with),
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
@@ -173,9 +173,10 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const AdapterOptions& wanted) {
     if (!opened) return Fail(opened.error());
     trace = std::move(*opened);
   }
-  std::optional<fabric::ReadySet> streams;
-  if (options.transport == TransportType::kIwarp) {
-    auto opened = fabric::ReadySet::Open();
+  std::optional<StreamFiles> streams;
+  if (IsIwarp(options.transport)) {
+    auto opened = StreamFiles::Open(
+        options.transport == TransportType::kIwarpSctp ? StreamWire::kSctp : StreamWire::kTcp);
     if (!opened) return Fail(opened.error());
     streams = std::move(*opened);
   }
@@ -197,11 +198,7 @@ Adapter::~Adapter() {
     return;
   }
   impl_->progress_thread.Stop();
-  {
-    const EngineLock lock(impl_->engine);
-    impl_->engine.Pass();
-    impl_->engine.FlushStreams();
-  }
+  Flush();
   {
     const MutexLock registering(impl_->registering);
     impl_->takeover.ReleaseAll();
@@ -213,6 +210,13 @@ Adapter::~Adapter() {
   }
   impl_->stuck_watch.Stop();
   impl_->pager.Stop();
+}
+
+void Adapter::Flush() {
+  if (Dead()) return;
+  const EngineLock lock(impl_->engine);
+  impl_->engine.Pass();
+  impl_->engine.FlushStreams();
 }
 
 std::optional<Error> Adapter::Dead() const {

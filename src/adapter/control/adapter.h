@@ -101,6 +101,8 @@ class Adapter {
   [[nodiscard]] static ErrorOr<PathMtu> LargestMtu(const AddressVector& vector);
   // What the user should know about this machine, one line each. Each is returned once.
   [[nodiscard]] std::vector<std::string> TakeWarnings();
+  // See verbena::Context.
+  void Flush();
   // nullptr unless AdapterOptions::page_events is set and the system allows it.
   [[nodiscard]] MemoryEvents* memory_events();
   [[nodiscard]] ErrorOr<AdapterReport> Query();

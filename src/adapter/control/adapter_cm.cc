@@ -12,7 +12,7 @@
 
 namespace verbena::adapter {
 
-bool Adapter::is_iwarp() const { return impl_->options.transport == TransportType::kIwarp; }
+bool Adapter::is_iwarp() const { return IsIwarp(impl_->options.transport); }
 
 // Makes one call under the engine's lock, with the current time, and sends the resulting datagrams
 // or bytes of streams. `call` gets the connection manager of the transport, a Gsi or an IwarpCm,

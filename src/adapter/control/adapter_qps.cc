@@ -97,14 +97,14 @@ ErrorOr<void> Adapter::CheckSpec(const QpInit& spec) const {
   }
   const bool has_tags = spec.srq != nullptr && spec.srq->tags() != nullptr;
   const bool is_stream = spec.type == QpType::kStream;
-  const bool is_iwarp = impl_->options.transport == TransportType::kIwarp;
-  if (is_iwarp && ((spec.type != QpType::kRc && !is_stream) || has_tags)) {
+  const TransportType transport = impl_->options.transport;
+  if (IsIwarp(transport) && ((spec.type != QpType::kRc && !is_stream) || has_tags)) {
     return Fail(Error{ErrorCode::kNotSupported,
                       "iWARP has queue pairs of types RC and STREAM only, without tag matching"});
   }
-  if (is_stream && !is_iwarp) {
+  if (is_stream && transport != TransportType::kIwarp) {
     return Fail(Error{ErrorCode::kNotSupported,
-                      "a queue pair of type STREAM needs a device of the iWARP transport"});
+                      "a queue pair of type STREAM needs a device that speaks iWARP over TCP"});
   }
   if (is_stream && spec.srq != nullptr) {
     return Fail(InvalidError("a queue pair of type STREAM has a receive queue of its own"));

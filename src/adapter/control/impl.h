@@ -25,7 +25,7 @@ namespace verbena::adapter {
 struct Adapter::Impl {
   Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_file, EventFile notice_file,
        EventFile guest_file, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, Alarm stuck_alarm,
-       std::unique_ptr<Trace> trace, std::optional<fabric::ReadySet> streams);
+       std::unique_ptr<Trace> trace, std::optional<StreamFiles> streams);
 
   const AdapterOptions options;
   const ForkGuard fork_guard;

@@ -207,7 +207,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   void EnsureRocePort() VERBENA_REQUIRES(this);
 
   // Makes the adapter speak iWARP. Called before the first pass.
-  void StartIwarp(fabric::ReadySet files) VERBENA_REQUIRES(this);
+  void StartIwarp(StreamFiles files) VERBENA_REQUIRES(this);
   // Waits, for a second at most, until the system has taken what streams have to send: the last
   // messages before a program ends.
   void FlushStreams() VERBENA_REQUIRES(this);
@@ -244,6 +244,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   bool DeliverLoopback() VERBENA_REQUIRES(this);
   void RunOne(QueuePair& qp) VERBENA_REQUIRES(this);
   void Deliver(IwarpStream& stream) VERBENA_REQUIRES(this);
+  void WaitForStreams() VERBENA_REQUIRES(this);
   void ResumeStream(QueuePair& qp) VERBENA_REQUIRES(this);
   void StagePackets() VERBENA_REQUIRES(this);
   void DrainOutbox() VERBENA_REQUIRES(this);

@@ -8,7 +8,7 @@
 
 namespace verbena::adapter {
 
-void Engine::StartIwarp(fabric::ReadySet files) {
+void Engine::StartIwarp(StreamFiles files) {
   iwarp = std::make_unique<IwarpCm>(IwarpOptionsOf(options_), std::move(files), qps, run_queue_,
                                     [this](const std::string& warning) {
                                       AssertHeld();
@@ -18,10 +18,17 @@ void Engine::StartIwarp(fabric::ReadySet files) {
 }
 
 void Engine::FlushStreams() {
+  if (iwarp == nullptr) return;
+  WaitForStreams();
+  iwarp->EndStreams();
+  WaitForStreams();
+}
+
+void Engine::WaitForStreams() {
   constexpr Duration kPatience = Seconds(1);
   constexpr int kStepMs = 10;
   const Time end = clock_.Now() + kPatience;
-  while (iwarp != nullptr && iwarp->has_unsent() && clock_.Now() < end) {
+  while (iwarp->has_unsent() && clock_.Now() < end) {
     pollfd file{.fd = iwarp->fd(), .events = POLLIN, .revents = 0};
     poll(&file, 1, kStepMs);
     Pass();
@@ -43,10 +50,17 @@ void Engine::Deliver(IwarpStream& stream) {
   transport::Step step = MakeStep();
   bool goes_on = true;
   while (goes_on && !stream.received().empty()) {
-    stream.Take(qp.OnBytes(stream.position(), stream.received(), step));
+    stream.Take(qp.OnBytes(qp.next_byte(), stream.received(), step));
     const bool waited = qp.is_waiting();
     DrainOutbox();  // answers requests for pages that are in memory
     goes_on = waited && qp.may_resume();
+  }
+  // Row B9: SCTP delivers messages in any order.
+  if (SctpStream* const sctp = stream.socket().sctp()) {
+    sctp->ShowEarly([&](wire::StreamOffset at, std::span<std::byte> record) {
+      static_cast<void>(qp.OnBytes(at, record, step));
+    });
+    DrainOutbox();
   }
   stream.is_stalled = qp.is_waiting();
   // The end of the stream is behind its bytes. Those of a plain stream may wait for the program, so

@@ -34,8 +34,9 @@ size_t IwarpStream::Flush() {
 }
 
 void IwarpStream::AllocateReceives(size_t capacity) {
-  receives_ = std::make_unique_for_overwrite<std::byte[]>(capacity);
-  receive_capacity_ = capacity;
+  // With half of it held there is room for a read.
+  receive_capacity_ = std::max(capacity, 2 * socket_.read_min());
+  receives_ = std::make_unique_for_overwrite<std::byte[]>(receive_capacity_);
 }
 
 size_t IwarpStream::Read() {
@@ -57,7 +58,6 @@ size_t IwarpStream::Read() {
 void IwarpStream::Take(size_t bytes) {
   CHECK(bytes <= end_of_receives_ - begin_);
   begin_ += bytes;
-  position_ = position_ + bytes;
   if (begin_ == end_of_receives_) begin_ = end_of_receives_ = 0;
 }
 
@@ -118,6 +118,12 @@ void IwarpStream::Reset() {
   if (!is_broken_) socket_.Reset();
   if (out_ != nullptr) out_->Clear();
   has_closed_writes_ = peer_has_closed_ = is_broken_ = true;
+}
+
+void IwarpStream::EndSocket() {
+  CloseWrites();
+  socket_ = {};
+  is_broken_ = peer_has_closed_ = true;
 }
 
 }  // namespace verbena::adapter

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "adapter/iwarp_options.h"
+#include "adapter/objects/iwarp_socket.h"
 #include "base/time.h"
 #include "fabric/tcp/ready_set.h"
-#include "fabric/tcp/tcp_socket.h"
 #include "transport/iwarp/iscsi_refusal.h"
 #include "transport/iwarp/mpa_handshake.h"
 #include "transport/iwarp/send_buffer.h"
@@ -25,7 +25,7 @@ using StreamId = fabric::ReadyId;
 
 // How far the connection of a stream is.
 enum class StreamPhase : uint8_t {
-  kConnecting,     // by TCP
+  kConnecting,     // by TCP or SCTP
   kAwaitsReply,    // this side has sent the MPA request
   kAwaitsRequest,  // the peer has connected
   kRefused,        // as kAwaitsRequest, for the bytes that the refusal needs
@@ -35,12 +35,12 @@ enum class StreamPhase : uint8_t {
   kClosing,        // sends what is left; waits until the peer closes it, too
 };
 
-// One TCP connection of an iWARP adapter: the socket, its two buffers, and the set-up.
+// One connection of an iWARP adapter, by TCP or SCTP: the socket, its two buffers, and the set-up.
 //
 // Owned by IwarpCm; under the engine's lock.
 class IwarpStream {
  public:
-  IwarpStream(StreamId number, fabric::TcpSocket socket, StreamPhase first_phase)
+  IwarpStream(StreamId number, IwarpSocket socket, StreamPhase first_phase)
       : id(number), phase(first_phase), socket_(std::move(socket)) {}
   IwarpStream(const IwarpStream&) = delete;
   IwarpStream& operator=(const IwarpStream&) = delete;
@@ -60,7 +60,7 @@ class IwarpStream {
   transport::IscsiStatus refusal = {};  // of kRefused
   uint8_t ready_repeats = 0;            // how often this side has said again that it is ready
 
-  [[nodiscard]] const fabric::TcpSocket& socket() const { return socket_; }
+  [[nodiscard]] const IwarpSocket& socket() const { return socket_; }
   void AwaitReply() { std::construct_at(&frame, wire::MpaFrameKind::kReply); }
 
   // --- Sending. ---
@@ -82,14 +82,14 @@ class IwarpStream {
   void AllocateReceives(size_t capacity);
   // Reads what there is room for, in one call. Returns how many bytes that were.
   size_t Read();
-  // Bytes that were read and not taken, and the position of the first in the stream.
+  // Bytes that were read and not taken.
   [[nodiscard]] std::span<std::byte> received() {
     return {receives_.get() + begin_, end_of_receives_ - begin_};
   }
-  [[nodiscard]] wire::StreamOffset position() const { return position_; }
   void Take(size_t bytes);
   [[nodiscard]] bool has_room() const {
-    return receives_ != nullptr && end_of_receives_ - begin_ < receive_capacity_;
+    return receives_ != nullptr &&
+           receive_capacity_ - (end_of_receives_ - begin_) >= socket_.read_min();
   }
   // Reads and drops.
   void Discard();
@@ -106,6 +106,9 @@ class IwarpStream {
   // The peer has sent bytes that its set-up does not allow yet.
   [[nodiscard]] bool is_hasty() const { return is_hasty_; }
 
+  // The socket is not used any more: SCTP ends the association in the background.
+  void EndSocket();
+
   // The peer sends nothing more; the stream is gone.
   [[nodiscard]] bool peer_has_closed() const { return peer_has_closed_; }
   [[nodiscard]] bool is_broken() const { return is_broken_; }
@@ -118,7 +121,7 @@ class IwarpStream {
   void OnEnd(fabric::TcpTransfer::End end);
   void Receive(std::span<const std::byte> bytes);
 
-  fabric::TcpSocket socket_;
+  IwarpSocket socket_;
   std::unique_ptr<transport::SendBuffer> out_;
   std::unique_ptr<std::byte[]> receives_;
   size_t receive_capacity_ = 0;
@@ -126,7 +129,6 @@ class IwarpStream {
   size_t end_of_receives_ = 0;
   std::array<std::byte, transport::kIscsiHeaderBytes> head_;
   size_t head_size_ = 0;
-  wire::StreamOffset position_;
   bool is_blocked_ = false;
   bool has_lost_bytes_ = false;
   bool is_hasty_ = false;

@@ -160,6 +160,9 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
                                transport::Step& step) {
     return OfStream([&](auto& machine) { return machine.OnBytes(at, bytes, step); });
   }
+  [[nodiscard]] wire::StreamOffset next_byte() const {
+    return AskStream([](const auto& machine) { return machine.next_byte(); });
+  }
   // The stream is gone.
   void OnStreamEnd();
   // The peer has ended its direction, and all bytes before that were taken. `is_broken`: the stream
@@ -217,7 +220,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   transport::UdConfig MakeUdConfig() const;
   transport::IwarpConfig MakeIwarpConfig() const;
   transport::StreamQpConfig MakeStreamConfig() const;
-  bool is_iwarp() const { return context_.transport == TransportType::kIwarp; }
+  bool is_iwarp() const { return IsIwarp(context_.transport); }
   transport::IwarpQp& iwarp() { return std::get<transport::IwarpQp>(machine_); }
   // What `fn` returns for the machine that uses the stream.
   template <class Fn>

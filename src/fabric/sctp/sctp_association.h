@@ -26,6 +26,7 @@ struct SctpHub::Association {
 
   ReadyId id = {};
   Interest wanted = {};
+  bool has_more = false;  // the owner has messages to read
   bool is_ready = false;  // in the list
   Association* next_ready = nullptr;
 

@@ -150,6 +150,7 @@ bool HasWanted(const SctpHub::Association& association) {
   if (association.is_refused || association.is_broken || association.has_ended) {
     return wanted.reads || wanted.writes;
   }
+  if (wanted.reads && association.has_more) return true;
   const int events = usrsctp_get_events(association.socket);
   return (wanted.reads && (events & (SCTP_EVENT_READ | SCTP_EVENT_ERROR)) != 0) ||
          (wanted.writes && !association.is_blocked &&

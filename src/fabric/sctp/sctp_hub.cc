@@ -147,8 +147,14 @@ void SctpHub::ReceiveFrom(Port& port) {
   stack.AssertHeld();
   for (int i = 0; i < kDatagramsAtOnce; ++i) {
     const SctpPort::Received received = port.port->Receive(datagram_);
-    if (received.is_refused) OnRefused(port);
-    if (received.size == 0) return;
+    if (received.is_refused) {
+      port.is_refused = true;
+      continue;
+    }
+    if (received.size == 0) {
+      if (port.is_refused) OnRefused(port);
+      return;
+    }
     const auto packet = std::span(datagram_).first(received.size);
     if (port.listener != nullptr && SctpStack::BeginsAssociation(packet) &&
         stack.PathOf(stack.IdOf(*port.port, received.path)) == nullptr) {
@@ -159,7 +165,7 @@ void SctpHub::ReceiveFrom(Port& port) {
   }
 }
 
-// The system has heard that nothing has the peer's port.
+// The system has heard that nothing has the peer's port, and what came before was received.
 void SctpHub::OnRefused(Port& port) {
   if (port.connector == nullptr) return;
   port.connector->is_refused = true;

@@ -58,6 +58,7 @@ class SctpHub {
     Association* owner = nullptr;     // that was bound to it
     Association* listener = nullptr;  // the owner, if it listens or connects
     Association* connector = nullptr;
+    bool is_refused = false;  // the peer's port is closed
   };
 
   // Under the stack's mutex, all of them.

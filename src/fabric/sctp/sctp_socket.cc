@@ -74,10 +74,11 @@ void SctpSocket::Close() {
   state_.reset();
 }
 
-void SctpSocket::Watch(ReadyId id, Interest wanted) {
+void SctpSocket::Watch(ReadyId id, Interest wanted, bool has_more) {
   const SctpLock lock(SctpStack::Get());
   state_->id = id;
   state_->wanted = wanted;
+  state_->has_more = has_more;
   if (HasWanted(*state_)) state_->hub.Push(*state_);
 }
 
@@ -137,7 +138,7 @@ int SctpSocket::ConnectError() const {
 SctpMessage SctpSocket::Receive(std::span<std::byte> into) {
   CHECK(into.size() >= kMessageMax);
   const SctpLock lock(SctpStack::Get());
-  if (state_->is_broken || state_->is_refused) return {.end = End::kBroken};
+  if (state_->is_broken) return {.end = End::kBroken};
   for (;;) {
     sctp_rcvinfo info{};
     sockaddr_conn from{};
@@ -148,7 +149,10 @@ SctpMessage SctpSocket::Receive(std::span<std::byte> into) {
     const ssize_t count =
         usrsctp_recvv(state_->socket, into.data(), into.size(), reinterpret_cast<sockaddr*>(&from),
                       &from_size, &info, &info_size, &info_type, &flags);
-    if (count < 0 && IsBlocked(errno)) return {.end = End::kBlocked};
+    // What came before the peer's port was closed is left to be read.
+    if (count < 0 && IsBlocked(errno)) {
+      return {.end = state_->is_refused ? End::kBroken : End::kBlocked};
+    }
     if (count == 0) {
       state_->has_ended = true;
       return {.end = End::kClosed};

@@ -43,8 +43,9 @@ class SctpSocket {
   [[nodiscard]] bool is_open() const { return state_ != nullptr; }
 
   // Which inputs the hub is to report, and as what. To be called again when reported inputs were
-  // served: what is left is reported again.
-  void Watch(ReadyId id, Interest wanted);
+  // served: what is left is reported again. `has_more`: the owner has messages that it has received
+  // and not read, so it is to be reported for reading.
+  void Watch(ReadyId id, Interest wanted, bool has_more = false);
 
   // --- A listener. ---
 

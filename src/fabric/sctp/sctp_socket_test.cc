@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "tests/support/raw_sctp.h"
 
 namespace verbena::fabric {
 namespace {
@@ -174,6 +175,24 @@ TEST_F(SctpSocketTest, APortThatIsClosedRefuses) {
   EXPECT_EQ(here_.ConnectError(), ECONNREFUSED);
 }
 
+// A process that ends closes its port at once: the system tells of that before it gives the last
+// datagrams.
+TEST_F(SctpSocketTest, WhatWasSentIsReadAlthoughThePortIsClosed) {
+  Connect();
+  for (uint8_t i = 0; i < 3; ++i) EXPECT_EQ(there_.Send(kProtocol, MessageOf(500, i)), End::kNone);
+  there_ = {};
+  listener_ = {};
+  server_.hub.reset();
+  EXPECT_EQ(here_.Send(kProtocol, MessageOf(10, 1)), End::kNone);
+  client_.Step();
+  for (uint8_t i = 0; i < 3; ++i) {
+    const SctpMessage message = here_.Receive(scratch_);
+    ASSERT_EQ(message.bytes, 500u);
+    EXPECT_EQ(scratch_[0], std::byte{i});
+  }
+  EXPECT_EQ(here_.Receive(scratch_).end, End::kBroken);
+}
+
 TEST_F(SctpSocketTest, APortThatDoesNotListenRefuses) {
   const SctpSocket other = Bound(server_);
   ASSERT_TRUE(here_.Connect(other.local()));
@@ -230,6 +249,33 @@ TEST_F(SctpSocketTest, IPv6Works) {
   Connect();
   EXPECT_EQ(here_.Send(kProtocol, MessageOf(5000, 1)), End::kNone);
   EXPECT_EQ(ReceiveAt(there_), MessageOf(5000, 1));
+}
+
+TEST_F(SctpSocketTest, APacketWithAWrongChecksumIsDropped) {
+  RawSctpPeer peer(listener_.local().port);
+  Bytes init = peer.Packet(0, peer.Init());
+  constexpr size_t kOfTheWindow = 20;
+  init[kOfTheWindow] ^= std::byte{1};
+  peer.SendDatagram(init);
+  server_.Step();
+  EXPECT_FALSE(peer.TakeCookie(0));
+  peer.Send(peer.Init());
+  server_.Step();
+  EXPECT_TRUE(peer.TakeCookie(0));
+}
+
+// User space has nothing that tells of a peer that is gone, but heartbeats.
+TEST_F(SctpSocketTest, APeerThatHasVanishedIsNoticed) {
+  Connect();
+  Time now = Now();
+  const Time start = now;
+  bool is_noticed = false;
+  while (!is_noticed && now < start + Seconds(60)) {
+    now = now + Milliseconds(20);
+    server_.hub->Pump(now);
+    is_noticed = there_.Receive(scratch_).end == End::kBroken;
+  }
+  EXPECT_LT(now - start, Seconds(30));
 }
 
 // A connection that works beside it is not disturbed, and nothing is remembered.

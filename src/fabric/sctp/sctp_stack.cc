@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include <isa-l/crc.h>
-
 #include "base/byte_reader.h"
-#include "base/byte_writer.h"
 #include "base/check.h"
+#include "fabric/sctp/sctp_checksum.h"
 
 namespace verbena::fabric {
 namespace {
@@ -18,30 +16,7 @@ namespace {
 // RFC 9260, 3.1: both ports, the verification tag, the checksum.
 constexpr size_t kCommonHeader = 12;
 constexpr size_t kChunkHeader = 4;
-constexpr size_t kChecksumAt = 8;
 constexpr size_t kPacketMax = 65'535;
-
-// Of a packet whose checksum field is zero. The field has the order of a little-endian word.
-uint32_t ChecksumOf(std::span<const std::byte> packet) {
-  auto* const bytes = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(packet.data()));
-  return ~crc32_iscsi(bytes, static_cast<int>(packet.size()), ~uint32_t{0});
-}
-
-void StoreChecksum(std::span<std::byte> packet, uint32_t checksum) {
-  for (size_t i = 0; i < sizeof checksum; ++i) {
-    packet[kChecksumAt + i] = static_cast<std::byte>(checksum >> (8 * i));
-  }
-}
-
-// Leaves zero in the field.
-bool TakeChecksum(std::span<std::byte> packet) {
-  uint32_t stored = 0;
-  for (size_t i = 0; i < sizeof stored; ++i) {
-    stored |= std::to_integer<uint32_t>(packet[kChecksumAt + i]) << (8 * i);
-  }
-  StoreChecksum(packet, 0);
-  return ChecksumOf(packet) == stored;
-}
 
 void* AddressOf(SctpLinkId id) { return reinterpret_cast<void*>(id.value()); }
 
@@ -64,6 +39,7 @@ SctpStack& SctpStack::Get() {
 // What the library allows beyond what DDP needs is switched off: less for a peer to reach.
 SctpStack::SctpStack() {
   CHECK(getrandom(secrets_, sizeof secrets_, 0) == sizeof secrets_);
+  // It starts one thread all the same, which sleeps: for requests to all associations.
   usrsctp_init_nothreads(0, &OnPacket, nullptr);
   usrsctp_enable_crc32c_offload();
   usrsctp_sysctl_set_sctp_ecn_enable(0);
@@ -117,7 +93,7 @@ bool SctpStack::BeginsAssociation(std::span<const std::byte> packet) {
 void SctpStack::Process(SctpLinkId id, std::span<const std::byte> packet) {
   // The receive buffer, whose bytes are not read again.
   const std::span<std::byte> bytes(const_cast<std::byte*>(packet.data()), packet.size());
-  if (!TakeChecksum(bytes)) return;
+  if (!OpenSctp(bytes)) return;
   usrsctp_conninput(AddressOf(id), bytes.data(), bytes.size(), 0);
 }
 
@@ -128,8 +104,7 @@ int SctpStack::OnPacket(void* link, void* packet, size_t size, uint8_t /*tos*/,
   const auto found = stack.links_.find(SctpLinkId(reinterpret_cast<uint64_t>(link)));
   if (found == stack.links_.end() || size < kCommonHeader) return 0;
   const std::span<std::byte> bytes(static_cast<std::byte*>(packet), size);
-  StoreChecksum(bytes, 0);
-  StoreChecksum(bytes, ChecksumOf(bytes));
+  SealSctp(bytes);
   found->second.port->Send(found->second.path, bytes);
   return 0;
 }

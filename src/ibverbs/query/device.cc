@@ -26,9 +26,10 @@ void Fill(char (&field)[kSize], std::string_view text) {
 }
 
 IbvDevice MakeDevice(TransportType transport, size_t index) {
-  const bool is_iwarp = transport == TransportType::kIwarp;
+  const bool is_iwarp = IsIwarp(transport);
   const std::string_view name = is_iwarp ? "verbena_iw0" : "verbena0";
   IbvDevice device{};
+  device.transport = transport;
   device.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
   device.transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
   Fill(device.name, name);
@@ -82,7 +83,7 @@ std::span<IbvDevice> TheDevices() {
 __be64 NodeGuid(TransportType transport) {
   static_assert(std::endian::native == std::endian::little);
   static const uint64_t guid = MakeGuid();
-  return __builtin_bswap64(transport == TransportType::kIwarp ? guid ^ 1 : guid);
+  return __builtin_bswap64(IsIwarp(transport) ? guid ^ 1 : guid);
 }
 
 }  // namespace verbena::ibverbs

@@ -15,6 +15,7 @@ namespace verbena::ibverbs {
 // ibv_device to a longer structure of their own: they must read zeros there.
 struct IbvDevice : ibv_device {
   std::array<std::byte, 512> zeros{};
+  TransportType transport = TransportType::kRoce;
 };
 
 // One device for each of the transports, in their order: verbena0 speaks RoCE, verbena_iw0 iWARP.
@@ -27,8 +28,7 @@ struct IbvDevice : ibv_device {
 [[nodiscard]] inline IbvDevice& TheDevice() { return TheDevices().front(); }
 
 [[nodiscard]] inline TransportType TransportOf(const ibv_device& device) {
-  return device.transport_type == IBV_TRANSPORT_IWARP ? TransportType::kIwarp
-                                                      : TransportType::kRoce;
+  return static_cast<const IbvDevice&>(device).transport;
 }
 
 // In network byte order. A hash of host name and first GID, computed once per process, so that

@@ -46,7 +46,7 @@ TEST(DeviceTest, TheGuidIsLocallyAdministeredAndNotZero) {
 }
 
 TEST(DeviceTest, ThereIsOneDevicePerTransport) {
-  constexpr std::array kBoth = {TransportType::kIwarp, TransportType::kRoce};
+  constexpr std::array kBoth = {TransportType::kIwarpSctp, TransportType::kRoce};
   const std::vector<IbvDevice> devices = MakeDevices(kBoth);
   ASSERT_EQ(devices.size(), 2U);
   EXPECT_STREQ(devices[0].name, "verbena_iw0");

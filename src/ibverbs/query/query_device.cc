@@ -70,7 +70,7 @@ void FillObjects(ibv_device_attr& out, const Options& limits) {
 
 unsigned CapabilitiesOf(const Options& limits) {
   constexpr unsigned kOfInfiniband = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC;
-  return limits.transport == TransportType::kIwarp ? kCapabilities & ~kOfInfiniband : kCapabilities;
+  return IsIwarp(limits.transport) ? kCapabilities & ~kOfInfiniband : kCapabilities;
 }
 
 ibv_device_attr Attributes(const Options& limits) {
@@ -81,7 +81,7 @@ ibv_device_attr Attributes(const Options& limits) {
   FillObjects(out, limits);
   out.device_cap_flags = CapabilitiesOf(limits);
   out.local_ca_ack_delay = kAckDelay;
-  if (limits.transport == TransportType::kIwarp) {
+  if (IsIwarp(limits.transport)) {
     out.max_ah = out.max_mcast_grp = out.max_mcast_qp_attach = out.max_total_mcast_qp_attach = 0;
   }
   return out;
@@ -105,7 +105,7 @@ ibv_device_attr_ex ExtendedAttributes(const Options& limits) {
                  .max_ops = limits.queue_depth_max,
                  .max_sge = limits.sges_max};
   out.cq_mod_caps = {.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX};
-  if (limits.transport == TransportType::kIwarp) {
+  if (IsIwarp(limits.transport)) {
     out.odp_caps.per_transport_caps = {.rc_odp_caps = kOdpRc, .uc_odp_caps = 0, .ud_odp_caps = 0};
     out.xrc_odp_caps = 0;
     out.tm_caps = {};

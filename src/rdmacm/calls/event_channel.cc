@@ -5,6 +5,7 @@
 #include <cxxabi.h>
 #include <rdma/rdma_cma.h>
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 
@@ -24,7 +25,10 @@ rdma_event_channel* rdma_create_event_channel() try {
 }
 
 void rdma_destroy_event_channel(rdma_event_channel* channel) try {
-  if (channel != nullptr) delete &Cast(channel);
+  // A thread of the program may be about to wait again (that of rping, while the process ends). So
+  // the channel that was destroyed last stays until the next one is.
+  static std::atomic<EventChannel*> last = nullptr;
+  if (channel != nullptr) delete last.exchange(&Cast(channel));
 } catch (...) {
   static_cast<void>(Thrown("rdma_destroy_event_channel"));
 }

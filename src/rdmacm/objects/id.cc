@@ -72,6 +72,8 @@ __attribute__((destructor)) void DisconnectAll() {
   TheIdTable().ForEach([](Id& id) {
     if (id.state == IdState::kConnect) static_cast<void>(id.handle.Disconnect());
   });
+  // SCTP is in this process: what its peers do not have yet would be lost with it.
+  SharedDevice::FlushOpened();
 }
 
 }  // namespace

@@ -67,6 +67,12 @@ ErrorOr<SharedDevice*> SharedDevice::Open() {
   return new SharedDevice(verbs, pd, limits);
 }
 
+void SharedDevice::FlushOpened() {
+  Opened& opened = TheOpened();
+  const MutexLock lock(opened.mutex);
+  if (opened.device != nullptr && opened.process == getpid()) opened.device->handle().Flush();
+}
+
 ErrorOr<SharedDevice*> SharedDevice::Get() {
   Opened& opened = TheOpened();
   const MutexLock lock(opened.mutex);

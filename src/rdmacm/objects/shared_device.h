@@ -19,6 +19,8 @@ namespace verbena::rdmacm {
 class SharedDevice {
  public:
   [[nodiscard]] static ErrorOr<SharedDevice*> Get();
+  // The process ends: see verbena::Context::Flush. Does nothing if the device is not open.
+  static void FlushOpened();
 
   [[nodiscard]] ibv_context* verbs() const { return verbs_; }
   [[nodiscard]] const verbena::Context& handle() const;

@@ -161,6 +161,8 @@ TEST_F(DdpSessionTest, RefusesWhatNoPeerSends) {
   Bytes control(DdpSessionControl::kSize);
   DdpSessionControl{.ssn = DdpSsn(1), .function = DdpFunction::kInitiate}.Serialize(control);
   EXPECT_FALSE(Arrive({kControl, control})) << "a second set-up";
+  DdpSessionControl{.ssn = DdpSsn(1), .function = DdpFunction::kTerminate}.Serialize(control);
+  EXPECT_FALSE(Arrive({99, control})) << "an end of an unknown protocol";
   ASSERT_TRUE(Arrive(record));
   EXPECT_FALSE(Arrive(record)) << "a number twice";
   TakeAll();

@@ -247,6 +247,21 @@ TEST_F(IwarpOneTouchRecordsTest, SeveralRecordsMayArriveAheadOfAGapTogether) {
   EXPECT_FALSE(is_terminated());
 }
 
+// A position counts those that were dropped, too: the next is not ahead of the stream.
+TEST_F(IwarpOneTouchRecordsTest, AfterTheStreamIsTerminatedEachRecordIsDropped) {
+  Begin();
+  const auto pieces = FramesOf({2, 3});
+  Arrive(pieces[0]);
+  Arrive(pieces[1]);
+  Arrive(pieces[2]);
+  EXPECT_TRUE(is_terminated());
+  EXPECT_EQ(end_.taken_end, pieces[3].start);
+  Arrive(pieces[4]);
+  Arrive(pieces[3]);
+  EXPECT_TRUE(end_.inbox.empty());
+  EXPECT_EQ(end_.taken_end, pieces[4].start + 1);
+}
+
 TEST_F(IwarpOneTouchTest, OneMessageInEveryOrder) {
   for (size_t count = 1; count <= kSegmentsMax; ++count) {
     ForEveryOrder(count,

@@ -15,10 +15,20 @@ using wire::StreamOffset;
 
 namespace {
 
-// After an error all that arrives is dropped, and the stream goes on behind it.
-size_t DropAll(MpaReceiver& in, StreamOffset at, size_t size) {
+size_t DropBytes(MpaReceiver& in, StreamOffset at, size_t size) {
   if (at + size > in.next()) in.Deliver({.start = in.next(), .end = at + size, .ulpdu = {}});
   return size;
+}
+
+size_t DropRecords(MpaReceiver& in, std::span<std::byte> bytes) {
+  size_t dropped = 0;
+  while (dropped < bytes.size()) {
+    const MpaReceiver::Result found = in.Find(bytes.subspan(dropped));
+    if (found.outcome != MpaReceiver::Outcome::kFrame) break;
+    in.Deliver(found.frame);
+    dropped += RecordSize(found.frame);
+  }
+  return dropped;
 }
 
 }  // namespace
@@ -29,7 +39,6 @@ size_t IwarpQp::OnBytes(StreamOffset at, std::span<std::byte> bytes, Step& step)
     OnEarlyBytes(at, bytes, step);
     return 0;
   }
-  if (!TakesRequests(state_)) return DropAll(*in_, at, bytes.size());
   const bool has_records = config().stream.framing == StreamFraming::kRecords;
   // Bytes that were delivered before may come again. Records do not.
   size_t taken = has_records ? 0 : std::min<uint64_t>(BytesBetween(at, in_->next()), bytes.size());
@@ -41,12 +50,17 @@ size_t IwarpQp::OnBytes(StreamOffset at, std::span<std::byte> bytes, Step& step)
       Terminate(is_crc ? StreamError::kCrc : StreamError::kMarker, {}, step);
       break;
     }
-    if (!DeliverFrame(found.frame, step)) break;
-    taken +=
+    const size_t size =
         has_records ? RecordSize(found.frame) : BytesBetween(found.frame.start, found.frame.end);
+    const bool goes_on = DeliverFrame(found.frame, step);
+    if (in_->next() == found.frame.end) taken += size;
+    if (!goes_on) break;
   }
   DCHECK(IsConsistent());
-  return TakesRequests(state_) ? taken : DropAll(*in_, at, bytes.size());
+  if (TakesRequests(state_)) return taken;
+  // After an error all that arrives is dropped, and the stream goes on behind it.
+  return has_records ? taken + DropRecords(*in_, bytes.subspan(taken))
+                     : DropBytes(*in_, at, bytes.size());
 }
 
 // False if the frame waits for pages, or has ended the stream.

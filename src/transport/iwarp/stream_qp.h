@@ -50,6 +50,7 @@ class StreamQp {
 
   // As of IwarpQp. Bytes ahead of the stream have no use here.
   [[nodiscard]] size_t OnBytes(wire::StreamOffset at, std::span<const std::byte> bytes, Step& step);
+  [[nodiscard]] wire::StreamOffset next_byte() const { return next_; }
   // The peer has ended its direction in order, behind all bytes that were taken.
   void OnPeerEnd();
   // The stream is gone, or the program closes it. Bytes that TCP has not taken are lost.
