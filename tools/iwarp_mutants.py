@@ -1,4 +1,4 @@
-"""Mutants of src/transport/iwarp: the rules of the byte stream."""
+"""Mutants of iWARP: the rules of the byte stream, and of sessions on SCTP."""
 
 from mutant import Detector, Mutant, Simulator, Tests
 
@@ -14,6 +14,14 @@ def _mutant(rule: str, file: str, old: str, new: str,
 
 def _unit(test: str) -> Tests:
     return Tests("transport_test", test)
+
+
+def _session(rule: str, file: str, old: str, new: str, test: str) -> Mutant:
+    return _mutant(rule, file, old, new, _unit(test))
+
+
+def _sctp(rule: str, file: str, old: str, new: str, test: str) -> Mutant:
+    return Mutant(rule, "fabric/sctp/" + file, old, new, Tests("fabric_test", test))
 
 
 MUTANTS = [
@@ -55,4 +63,52 @@ MUTANTS = [
     _mutant("a one-touch key that is read lives on", REPLIES,
             "  if (read.holds_key) step.memory.one_touch.Release(read.read.source_stag);\n",
             "  static_cast<void>(read);\n  static_cast<void>(step);\n"),
+    # Sessions on SCTP.
+    _session("the function of a session message is not checked", "ddp_session.cc",
+             "  if (!frame || !IsSetupOf(sender, control->function)) return std::nullopt;\n",
+             "  if (!frame || sender == role_) return std::nullopt;\n",
+             "DdpSessionSetUpTest.OnlyTheOtherRoleBeginsASession"),
+    _mutant("records are delivered as they arrive", "ddp_session.cc",
+            "  if (peer_has_ended_ || held_.empty() || held_.begin()->first != next_) "
+            "return nullptr;\n",
+            "  if (peer_has_ended_ || held_.empty()) return nullptr;\n"),
+    _session("a message of another protocol may end a session", "ddp_session.cc",
+             "  if (!is_known || !sequence || peer_has_ended_) return false;\n",
+             "  if ((!is_known && protocol == 0) || !sequence || peer_has_ended_) return false;\n",
+             "DdpSessionTest.RefusesWhatNoPeerSends"),
+    _session("a number may come twice", "ddp_session.cc",
+             "  if (!held_.emplace(number, Held{.inbound = std::move(*inbound)}).second) "
+             "return false;\n",
+             "  held_.emplace(number, Held{.inbound = std::move(*inbound)});\n",
+             "DdpSessionTest.RefusesWhatNoPeerSends"),
+    _session("an initiator may send before its reply", "ddp_session.cc",
+             "  if (ahead > 0 && next_ == 0 && role_ == DdpRole::kResponder) return false;\n", "",
+             "DdpSessionSetUpTest.SegmentsMayArriveAheadOfAReplyButNotOfARequest"),
+    _session("what a session holds has no bound", "ddp_session.cc",
+             "  if (held_.size() >= kHeldMax || held_bytes_ + message.size() > kHeldBytesMax) "
+             "return false;\n",
+             "  if (held_.size() >= kHeldMax) return false;\n",
+             "DdpSessionTest.HoldsNoMoreThanItsBounds"),
+    _session("private data of 512 bytes is too long", "session_control.cc",
+             "data.size() > MpaRequest::kPrivateDataMax) return",
+             "data.size() >= MpaRequest::kPrivateDataMax) return",
+             "SessionControlTest.*"),
+    _session("a record ahead of a gap is shown as the next one", "ddp_session.h",
+             "      fn(wire::StreamOffset(number - 1), ",
+             "      fn(wire::StreamOffset(in_order - 1), ",
+             "DdpSessionTest.WhatIsAheadOfAGapIsShownOnce"),
+    _mutant("a record ahead of a gap spends a one-touch key when the next message arrives",
+            "mpa_receiver.cc", "                      .end = start + 1,\n",
+            "                      .end = start + size,\n",
+            _unit("IwarpOneTouchRecordsTest.*")),
+    _sctp("any adaptation layer indication will do", "sctp_socket.cc",
+          "                               event->sai_adaptation_ind == state_->adaptation;\n",
+          "                               event->sai_adaptation_ind != 0;\n",
+          "SctpSocketTest.APeerWithoutTheIndicationIsRefused"),
+    _sctp("the checksum of SCTP is not checked", "sctp_stack.cc",
+          "  if (!OpenSctp(bytes)) return;\n", "  static_cast<void>(OpenSctp(bytes));\n",
+          "SctpSocketTest.APacketWithAWrongChecksumIsDropped"),
+    _sctp("a part of a message is a message", "sctp_socket.cc",
+          "(flags & MSG_EOR) != 0 && state_->has_adaptation;\n", "state_->has_adaptation;\n",
+          "SctpSocketTest.AMessageThatIsTooLongBreaksTheAssociation"),
 ]
