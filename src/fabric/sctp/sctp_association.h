@@ -13,8 +13,8 @@ using UsrSocket = struct ::socket;
 
 // A socket of usrsctp, and what its hub knows of it. Under the stack's mutex.
 struct SctpHub::Association {
-  Association(SctpHub& hub, std::shared_ptr<SctpPort> port, uint32_t adaptation)
-      : hub(hub), port(std::move(port)), adaptation(adaptation) {}
+  Association(SctpHub& of, std::shared_ptr<SctpPort> at, uint32_t indication)
+      : hub(of), port(std::move(at)), adaptation(indication) {}
 
   SctpHub& hub;
   const std::shared_ptr<SctpPort> port;
