@@ -55,20 +55,27 @@ std::optional<size_t> Scan(int pagemap, uint64_t address, uint64_t end, Regions&
   return static_cast<size_t>(found);
 }
 
+// How many pages mincore has told of. It stops at the first one that is not mapped.
+uint64_t AskByMincore(uint64_t address, uint64_t page_count,
+                      std::array<unsigned char, ResidencyProbe::kPagesAtOnce>& residence) {
+  constexpr unsigned char kUntold = 0xff;
+  std::fill_n(residence.begin(), page_count, kUntold);
+  static_cast<void>(mincore(memory::PointerTo(memory::MachineAddress(address)),
+                            page_count * kBasePage.bytes(), residence.data()));
+  const auto end = residence.begin() + static_cast<ptrdiff_t>(page_count);
+  return static_cast<uint64_t>(std::find(residence.begin(), end, kUntold) - residence.begin());
+}
+
 ResidencyProbe::Pages ProbeByMincore(uint64_t address, uint64_t page_count) {
   ResidencyProbe::Pages present;
   std::array<unsigned char, ResidencyProbe::kPagesAtOnce> residence;
-  const auto ask = [&](uint64_t first, uint64_t count) {
-    void* const start =
-        memory::PointerTo(memory::MachineAddress(address + first * kBasePage.bytes()));
-    if (mincore(start, count * kBasePage.bytes(), residence.data()) != 0) return false;
+  for (uint64_t first = 0; first < page_count; ++first) {  // also skips a page that is not mapped
+    const uint64_t told =
+        AskByMincore(address + first * kBasePage.bytes(), page_count - first, residence);
     // The other bits have no defined meaning.
-    for (uint64_t i = 0; i < count; ++i) present[first + i] = (residence[i] & 1) != 0;
-    return true;
-  };
-  if (ask(0, page_count)) return present;
-  // mincore fails if any part of the range is not mapped. Then it is called for each page.
-  for (uint64_t i = 0; i < page_count; ++i) static_cast<void>(ask(i, 1));
+    for (uint64_t i = 0; i < told; ++i) present[first + i] = (residence[i] & 1) != 0;
+    first += told;
+  }
   return present;
 }
 

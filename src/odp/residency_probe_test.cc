@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -63,6 +64,19 @@ TEST_P(ResidencyProbeTest, ReportsPagesThatLeft) {
   const auto present = scan_.Probe(Address(0), 10);
   EXPECT_EQ(present.count(), 8U);
   EXPECT_FALSE(present[2] || present[5]);
+}
+
+TEST_P(ResidencyProbeTest, UnmappedPagesAnywhereAreAbsent) {
+  for (uint64_t page = 0; page < 512; ++page) Touch(page);
+  using Run = std::pair<uint64_t, uint64_t>;
+  for (const auto& [first, count] : {Run{0, 2}, {7, 1}, {9, 1}, {100, 300}, {511, 1}}) {
+    munmap(start_ + first * kPage, count * kPage);
+  }
+  const auto present = scan_.Probe(Address(0), 512);
+  EXPECT_EQ(present.count(), 512U - 305U);
+  for (const uint64_t page : {2U, 6U, 8U, 10U, 99U, 400U, 510U}) EXPECT_TRUE(present[page]) << page;
+  munmap(start_, 512 * kPage);
+  EXPECT_TRUE(scan_.Probe(Address(0), 512).none());
 }
 
 TEST_P(ResidencyProbeTest, ThePrefixMayBeLongerThanAProbe) {

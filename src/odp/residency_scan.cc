@@ -1,5 +1,7 @@
 #include "odp/residency_scan.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -11,6 +13,13 @@ namespace {
 
 constexpr uint64_t kPages = ResidencyScan::kBlockBytes / kBasePage.bytes();
 static_assert(kPages == ResidencyProbe::kPagesAtOnce);
+
+// What this thread has had.
+Duration ProcessorTime() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return Seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
+}
 
 }  // namespace
 
@@ -43,7 +52,9 @@ void ResidencyScan::Begin() {
 }
 
 void ResidencyScan::Probe(const ResidencyProbe& scan) {
+  const Duration before = ProcessorTime();
   for (Looked& looked : looked_) looked.present = scan.Probe(looked.block, kPages);
+  took_ = ProcessorTime() - before;
   state_.store(kDone, std::memory_order_release);
 }
 
@@ -60,7 +71,7 @@ uint64_t ResidencyScan::Finish(memory::MemoryCore& memory, Time now) {
     const bool is_used = memory.IsNamed(at(0), at(kBlockBytes - 1));
     if (present.none() || !is_used) blocks_.erase(looked.block);
   }
-  next_ = blocks_.empty() ? Time::Never() : now + period_;
+  next_ = blocks_.empty() ? Time::Never() : now + std::max(period_, took_ * kRest);
   state_.store(kIdle, std::memory_order_relaxed);
   return gone;
 }

@@ -70,6 +70,18 @@ TEST_F(ResidencyScanTest, MarksExactlyTheEvictedPagesAbsent) {
   EXPECT_TRUE(watch_.IsDue(begin_ + kPeriod * 2));
 }
 
+TEST_F(ResidencyScanTest, RestsForManyTimesAsLongAsAProbeTook) {
+  constexpr Duration kShort = Nanoseconds(1);
+  ResidencyScan watch(kShort);
+  watch.Note(Address(0), kBytes, begin_);
+  watch.Begin();
+  watch.Probe(ResidencyProbe());
+  EXPECT_EQ(watch.Finish(core_, begin_), 0U);
+  // A system call takes more than a hundred nanoseconds.
+  EXPECT_FALSE(watch.IsDue(begin_ + Nanoseconds(100) * ResidencyScan::kRest));
+  EXPECT_TRUE(watch.IsDue(begin_ + Seconds(10)));
+}
+
 TEST_F(ResidencyScanTest, MemoryThatTheTablesDoNotNameIsNotProbed) {
   watch_.Note(Address(0), kBytes, begin_);
   EXPECT_GT(watch_.block_count(), 0U);
