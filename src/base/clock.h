@@ -2,16 +2,15 @@
 
 #include <time.h>
 
+#include "base/counter_clock.h"
 #include "base/time.h"
 
 namespace verbena {
 
 // Monotonic time, the time base of the whole adapter. Takes no system call where the vDSO serves
-// the clock.
+// the clock, and few elsewhere once CounterClock is in use.
 [[nodiscard]] inline Time Now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return Time(Seconds(now.tv_sec) + Nanoseconds(now.tv_nsec));
+  return CounterClock::is_used() ? CounterClock::Now() : SystemNow();
 }
 
 // The engine's source of time, which it reads once a pass. Any thread.

@@ -22,14 +22,12 @@ namespace {
 // look-up of the address.
 [[gnu::tls_model("initial-exec")]] constinit thread_local PollBackoff backoff;
 
-// A thread that spins reads the clock continuously. If that takes a system call, because the kernel
-// does not share its clock with programs, sleeping is cheaper.
+// A thread that spins reads the clock and yields continuously. Where the clock takes a system call,
+// because the kernel does not share it with programs, system calls are often dear: sleeping is
+// cheaper.
 AdapterOptions SpinIfClockIsCheap(AdapterOptions options) {
-  constexpr int kCalls = 16;
-  constexpr Duration kCallMax = Nanoseconds(500);
-  const Time begin = Now();
-  for (int i = 0; i < kCalls; ++i) static_cast<void>(Now());
-  if ((Now() - begin) / kCalls > kCallMax) options.spin = {};
+  if (CounterClock::IsClockDear()) options.spin = {};
+  CounterClock::UseIfClockIsDear();
   return options;
 }
 

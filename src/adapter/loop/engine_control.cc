@@ -10,7 +10,8 @@
 namespace verbena::adapter {
 
 void Engine::ReadClock() {
-  now_ = clock_.Now();
+  // Times of two threads may differ a little: see CounterClock.
+  now_ = std::max(now_, clock_.Now());
   memory.AdvanceTo(now_);
 }
 

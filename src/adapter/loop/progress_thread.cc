@@ -22,6 +22,15 @@ constexpr Duration kSlice = Microseconds(100);
 // polls make the thread back off again.
 constexpr uint32_t kNeededMax = 15;
 
+// The handlers of the guarded copy are checked no more often than this: the check takes two system
+// calls, and this thread may wake up for each packet.
+constexpr Duration kGuarded = Milliseconds(1);
+
+// A thread that does not spin sleeps on the sockets as soon as a pass has left no work: if more has
+// arrived meanwhile, the sleep ends at once. Otherwise it would make a pass that finds nothing for
+// each packet that comes alone.
+constexpr bool kSleepsAtOnce = true;
+
 timespec AsTimespec(Duration duration) {
   constexpr int64_t kSecond = 1'000'000'000;
   return {.tv_sec = static_cast<time_t>(duration.nanoseconds() / kSecond),
@@ -72,7 +81,7 @@ void ProgressThread::Work() {
   while (!stops_.load()) {
     const WakeReason wake_reason = SleepArmed(was_backed_off);
     was_backed_off = false;
-    memory::SignalGuard::EnsureInstalled();
+    EnsureGuarded();
     const bool served = Serve();
     if (served) away = backoff_min_;
     // A packet woke up this thread, but a poller took it first. It will probably do so again.
@@ -94,6 +103,14 @@ void ProgressThread::Work() {
     is_backed_off_.store(false);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
+}
+
+// The program may install handlers of its own at any time.
+void ProgressThread::EnsureGuarded() {
+  const Time now = Now();
+  if (now < guarded_until_) return;
+  memory::SignalGuard::EnsureInstalled();
+  guarded_until_ = now + kGuarded;
 }
 
 ProgressThread::WakeReason ProgressThread::SleepArmed(bool was_backed_off) {
@@ -145,14 +162,15 @@ void ProgressThread::BackOff(Duration duration) {
 bool ProgressThread::Serve() {
   if (needed_ > 0 ? IsPolled() : IsServed()) return false;
   bool served = false;
-  bool busy = false;
+  bool goes_on = false;
   Time busy_at = Now();
   do {
     const EngineLock lock(engine_);
-    busy = engine_.Pass();
+    const bool busy = engine_.Pass();
     if (busy) busy_at = engine_.now();
     served = served || busy;
-  } while (served && !stops_.load() && !IsServed() && (busy || spin_.GoesOn(busy_at)));
+    goes_on = busy && (!kSleepsAtOnce || spin_.is_on() || engine_.has_work());
+  } while (served && !stops_.load() && !IsServed() && (goes_on || spin_.GoesOn(busy_at)));
   return served;
 }
 

@@ -53,6 +53,7 @@ class ProgressThread {
   void BackOff(Duration duration);
   // True if there was work.
   bool Serve();
+  void EnsureGuarded();
   // A thread of the program makes the progress and will go on: it waits for an event, or has
   // yielded between two polls.
   bool IsPolled() const;
@@ -73,6 +74,7 @@ class ProgressThread {
   // falls when the program took them first. While it is not 0, polls do not make the thread back
   // off.
   uint32_t needed_ = 0;
+  Time guarded_until_;             // when the handlers are checked again
   Time seen_polled_until_;         // engine_.polled_until() at the last HasPolledSinceCheck
   uint64_t seen_serve_count_ = 0;  // waits_.serve_count() at the last IsRelieved
   std::atomic<bool> stops_ = false;

@@ -36,6 +36,9 @@ class SpinWait {
     limit_ = slept > max_ ? limit_ / 2 : std::min(std::max(limit_ * 2, kMin), max_);
   }
 
+  // False: it sleeps at once.
+  [[nodiscard]] bool is_on() const { return limit_ > Duration(); }
+
   // Whether to check again, after checks since `busy_at` that found nothing. If so, the thread
   // yields first, and the result of OnYielded decides.
   [[nodiscard]] bool Wants(Time now, Time busy_at) {

@@ -29,6 +29,7 @@ TEST_F(SpinWaitTest, BeginsWithoutSpinningAndGrowsWithShortSleeps) {
   EXPECT_EQ(Limit(), Duration());
   SleepShortly(1);
   EXPECT_EQ(Limit(), SpinWait::kMin);
+  EXPECT_TRUE(spin_.is_on());
   SleepShortly(10);
   EXPECT_EQ(Limit(), kMax);
 }
@@ -43,6 +44,7 @@ TEST_F(SpinWaitTest, AMaximumOfZeroNeverSpins) {
   SpinWait never{Duration()};
   for (int i = 0; i < 10; ++i) never.OnSlept(Duration());
   EXPECT_FALSE(never.Wants(begin_, begin_));
+  EXPECT_FALSE(never.is_on());
 }
 
 TEST_F(SpinWaitTest, SkipsSpinsAfterAnotherThreadRan) {

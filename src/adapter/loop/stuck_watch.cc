@@ -45,11 +45,12 @@ void StuckWatch::Work() {
 void StuckWatch::LookAtHolder() {
   constexpr Duration kPauseMax = Milliseconds(10);
   const uint64_t hold = holder_.holds();
-  Duration pause = LockHolder::kAgain;
+  Duration pause = kFirstPause;
   while (holder_.is_held() && holder_.holds() == hold && !stops_.load()) {
     const bool soon = holder_.OnTaken(Now());
+    if (soon) pause = LockHolder::kAgain;
     std::this_thread::sleep_for(std::chrono::nanoseconds(pause.nanoseconds()));
-    pause = soon ? LockHolder::kAgain : std::min(pause * 2, kPauseMax);
+    pause = std::min(pause * 2, kPauseMax);
   }
 }
 

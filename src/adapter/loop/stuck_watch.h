@@ -23,6 +23,9 @@ namespace verbena::adapter {
 class StuckWatch {
  public:
   static constexpr Duration kPeriod = Milliseconds(4);
+  // Before then the holder would not be called back. On one processor the holder is often a thread
+  // that this one has just preempted, and that each look would preempt again.
+  static constexpr Duration kFirstPause = LockHolder::kPatience;
 
   StuckWatch(LockHolder& holder, Alarm alarm);
   StuckWatch(const StuckWatch&) = delete;
