@@ -21,7 +21,7 @@ namespace verbena::host {
 struct AgentOptions {
   std::string socket;  // of the broker
   std::string name;    // of the guest
-  GuestLimits limits;
+  GuestLimits limits = {};
   // How long the first grant may take: another guest may have to give something up first.
   Duration grant_patience = Seconds(20);
   // How long a broker that has died, or ends the connection, may take to be there (again) when the

@@ -13,7 +13,7 @@ namespace verbena::host {
 struct BrokerStatus {
   uint64_t budget = 0;
   uint64_t committed = 0;
-  std::vector<StatusRowMessage> guests;
+  std::vector<StatusRowMessage> guests = {};
 };
 
 // Each waits for a few seconds at most.
