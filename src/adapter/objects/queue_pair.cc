@@ -362,6 +362,11 @@ Time QueuePair::next_time() const {
   return Ask(machine_, Time::Never(), [](const auto& machine) { return machine.next_time(); });
 }
 
+bool QueuePair::ends_after_responses() const {
+  const auto* const rc = std::get_if<transport::RcQp>(&machine_);
+  return rc != nullptr && rc->ends_after_responses();
+}
+
 bool QueuePair::has_held() const {
   const auto* const uc = std::get_if<transport::UcQp>(&machine_);
   return uc != nullptr && uc->has_held();

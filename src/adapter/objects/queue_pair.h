@@ -132,6 +132,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   void OnPagesReady(transport::FaultTicket ticket, bool available, transport::Step& step);
   void OnTime(transport::Step& step);
   [[nodiscard]] Time next_time() const;
+  // See RcQp.
+  [[nodiscard]] bool ends_after_responses() const;
   // Packets of an unreliable service wait for pages.
   [[nodiscard]] bool has_held() const;
   // True if it must run again after the outbox is drained.

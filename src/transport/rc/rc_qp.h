@@ -91,6 +91,11 @@ class RcQp {
 
   const Requester::Counters& requester_counters() const { return requester_.counters(); }
 
+  // The responder has ended the connection, and responses to earlier requests, or the NAK, are
+  // still to be sent: the queue pair goes into error after them.
+  bool ends_after_responses() const {
+    return responder_.failure().has_value() && responder_.has_responses_due();
+  }
   // Why the responder ended the connection; nullopt if it did not.
   const std::optional<FatalRefusal>& responder_failure() const { return responder_.failure(); }
   bool IsConsistent() const { return requester_.IsConsistent() && responder_.IsConsistent(); }
