@@ -16,6 +16,7 @@ struct Reading {
 };
 
 // The last one of this thread.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a cache
 [[gnu::tls_model("initial-exec")]] constinit thread_local Reading last;
 
 #if defined(__x86_64__)

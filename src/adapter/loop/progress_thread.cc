@@ -87,8 +87,9 @@ void ProgressThread::Work() {
     // A packet woke up this thread, but a poller took it first. It will probably do so again.
     bool in_vain = wake_reason == WakeReason::kByPacket && !served;
     if (in_vain) needed_ = IsPolled() ? 0 : needed_ / 2;
-    if (served && wake_reason == WakeReason::kByOldPacket)
+    if (served && wake_reason == WakeReason::kByOldPacket) {
       needed_ = std::min(needed_ * 2 + 1, kNeededMax);
+    }
     if (needed_ > 0) continue;
     is_backed_off_.store(true);
     while (!stops_.load() && (in_vain || IsServed())) {

@@ -22,7 +22,8 @@ namespace verbena::adapter {
 class IwarpSocket {
  public:
   IwarpSocket() = default;
-  IwarpSocket(fabric::TcpSocket tcp) : tcp_(std::move(tcp)) {}  // a TCP socket is one
+  // NOLINTNEXTLINE(google-explicit-constructor): a TCP socket is one
+  IwarpSocket(fabric::TcpSocket tcp) : tcp_(std::move(tcp)) {}
   explicit IwarpSocket(std::unique_ptr<SctpStream> sctp) : sctp_(std::move(sctp)) {}
 
   [[nodiscard]] bool is_open() const { return sctp_ != nullptr || tcp_.is_open(); }
