@@ -60,7 +60,7 @@ TEST_F(CounterClockTest, AdvancesBetweenReadingsOfTheSystemsClock) {
 
 TEST(CounterClockUseTest, IsNotUsedWhereTheClockIsCheap) {
   ASSERT_FALSE(CounterClock::is_used());
-  // Other work can make one look at the clock seem dear, and not most of them.
+  // Other work can delay all readings of one look, and not those of most looks.
   int dear = 0;
   constexpr int kLooks = 11;
   for (int i = 0; i < kLooks; ++i) dear += CounterClock::IsClockDear() ? 1 : 0;
