@@ -1,8 +1,8 @@
-// An operator who has a guest swapped out and in 20 times a second: half of the time its regions
-// are out, unless it needs them. One process for all of it, because one for each request takes the
+// An operator who has a guest swapped out and in again and again: half of the time its regions are
+// out, unless it needs them. One process for all of it, because one for each request takes the
 // processor from the guests that are measured.
 //
-//   guest_operator SOCKET GUEST
+//   guest_operator SOCKET GUEST TIMES_A_SECOND
 //
 // Ends when its standard input does, and prints how many times it has swapped a region out.
 
@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
 #include "host/operator_client.h"
 
@@ -17,12 +18,10 @@ namespace {
 
 using verbena::host::OperateMessage;
 
-constexpr int kHalfPeriodMs = 25;
-
 // False when the input has ended.
-bool Pause() {
+bool Pause(int milliseconds) {
   pollfd input{.fd = 0, .events = POLLIN, .revents = 0};
-  return poll(&input, 1, kHalfPeriodMs) == 0;
+  return poll(&input, 1, milliseconds) == 0;
 }
 
 uint64_t Operate(const char* socket, const char* guest, OperateMessage::Kind kind) {
@@ -32,16 +31,18 @@ uint64_t Operate(const char* socket, const char* guest, OperateMessage::Kind kin
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: guest_operator SOCKET GUEST\n");
+  const int rate = argc == 4 ? std::atoi(argv[3]) : 0;
+  if (rate < 1 || rate > 500) {
+    std::fprintf(stderr, "usage: guest_operator SOCKET GUEST TIMES_A_SECOND\n");
     return 2;
   }
+  const int half_period = 500 / rate;
   uint64_t taken = 0;
   do {
     taken += Operate(argv[1], argv[2], OperateMessage::Kind::kQuiesce);
-    if (!Pause()) break;
+    if (!Pause(half_period)) break;
     Operate(argv[1], argv[2], OperateMessage::Kind::kResume);
-  } while (Pause());
+  } while (Pause(half_period));
   std::printf("%llu\n", static_cast<unsigned long long>(taken));
   return 0;
 }

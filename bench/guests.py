@@ -6,13 +6,15 @@
 bin/quiesce_cost has the current-I/O word, the second stage, swap-out and swap-in beside plain
 writes and reads of a file, and a peer's read of a region that is out. bin/guest_crowd attaches
 1,000 guests to one broker. bin/guest_load runs as four guests of `verbena broker`: the throughput
-of three of them, with the fourth idle, and with the fourth swapped out and in 20 times a second, in
-turns. Who asks for that takes processor time, too. So bin/guest_operator does, one process; and
-there are three runs to tell the causes apart:
+of three of them, which together use all processors, with the fourth idle, and with all memory of
+the fourth swapped out and in once a second. Who asks for that takes processor time, too. So
+bin/guest_operator does, one process. What swapping takes from the three when it never ends is told
+apart by more runs, with 20 times a second:
+- as before, with the processor time of the fourth: copies, and the system's part of each page;
+- with the fourth under `nice -n 19`, which leaves the processors to the three: what they lose then
+  is not processor time but a lock or a wait;
 - by `verbena broker quiesce` and `resume`, a process for each, one after the other;
-- the same commands for a guest that is not there: what starting them takes from the three;
-- with the fourth under `nice -n 19`, which leaves the processors to the three: the difference is
-  processor time that the fourth shares with them, and not a lock or a wait.
+- the same commands for a guest that is not there: what starting them takes from the three.
 The plain write and read are of the page cache: nothing waits for a disk, and the pages of the file
 are there after the first round. A swap-out also unmaps, checks, allocates and gives back.
 Prints each figure beside its aim and writes build/bench/guests.json.
@@ -20,6 +22,7 @@ Prints each figure beside its aim and writes build/bench/guests.json.
 
 import argparse
 import contextlib
+import os
 import pathlib
 import re
 import subprocess
@@ -42,10 +45,13 @@ WORD = "current-I/O word, one operation begun and ended"
 SWAPS = "two compare-and-swaps of a word, and no more"
 NEAR, FAR = ("a peer's read of 4 KiB, the region is in memory",
              "a peer's read of 4 KiB, the region is out")
-ALONE, BESIDE = "three guests, the fourth idle", "three guests, the fourth swapped out and in"
-COMMANDS = "the same, by commands"
-ABSENT = "three guests, commands for a guest that is not there"
+ALONE = "three guests, the fourth idle"
+BESIDE = "three guests, the fourth swapped each second"
+OFTEN = "three guests, the fourth swapped 20 times a second"
 NICE = "the same, the fourth under nice -n 19"
+COMMANDS = "three guests, the fourth swapped by commands"
+ABSENT = "three guests, commands for a guest that is not there"
+PROCESSORS = "the fourth swapped 20 times a second, its part of all processors"
 
 
 class Figure(NamedTuple):
@@ -88,15 +94,10 @@ def ratios(figures: dict[str, Figure]) -> list[Ratio]:
             Ratio("swap-out / plain write", of(OUT, WRITE)),
             Ratio("swap-in / plain read", of(IN, READ)),
             Ratio("a peer's read, out / in memory", of(FAR, NEAR))]
-    if ALONE in figures:
-        made.append(Ratio("three guests while the fourth is swapped / idle", of(BESIDE, ALONE),
-                          0.95, is_least=True))
-    for name in (COMMANDS, ABSENT):
+    aims = {BESIDE: 0.95, OFTEN: None, NICE: 0.95, COMMANDS: None, ABSENT: None}
+    for name, aim in aims.items():
         if name in figures:
-            made.append(Ratio(f"{name} / idle", of(name, ALONE)))
-    if NICE in figures:
-        made.append(Ratio("the same, the fourth under nice -n 19", of(NICE, ALONE), 0.95,
-                          is_least=True))
+            made.append(Ratio(f"{name} / idle", of(name, ALONE), aim, is_least=True))
     return made
 
 
@@ -130,13 +131,19 @@ class Operator:
 
 
 class OneProcess(Operator):
+    rate = "20"
+
     def __init__(self, build: pathlib.Path, socket: pathlib.Path):
         super().__init__(build, socket)
-        self.process = subprocess.Popen([build / "bin/guest_operator", socket, "fourth"],
+        self.process = subprocess.Popen([build / "bin/guest_operator", socket, "fourth", self.rate],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def end(self) -> int:
         return int(self.process.communicate()[0])
+
+
+class EachSecond(OneProcess):
+    rate = "1"
 
 
 class Commands(Operator):
@@ -164,6 +171,7 @@ class CommandsForAbsent(Commands):
 class Throughput(NamedTuple):
     rate: float  # of the first three guests together
     taken: int
+    processors: float  # what the fourth used of them, from 0 to 1
 
 
 def throughput(build: pathlib.Path, mebibytes: int, seconds: float, kind: type[Operator],
@@ -176,6 +184,7 @@ def throughput(build: pathlib.Path, mebibytes: int, seconds: float, kind: type[O
                                      str(mebibytes), str(duration)], stdout=subprocess.PIPE,
                                     text=True)
 
+        begun = time.monotonic()
         fourth = load("fourth", 0, nice)
         three = [load(f"guest{i}", seconds) for i in range(3)]
         operator = kind(build, socket)
@@ -183,12 +192,10 @@ def throughput(build: pathlib.Path, mebibytes: int, seconds: float, kind: type[O
             operator.step()
         taken = operator.end()
         fourth.kill()
-        fourth.wait()
-        return Throughput(sum(float(one.communicate()[0]) for one in three), taken)
-
-
-def best(runs: list[Throughput]) -> Figure:
-    return Figure(max(run.rate for run in runs), "MiB/s")
+        _, fourth.returncode, used = os.wait4(fourth.pid, 0)
+        processors = (time.monotonic() - begun) * os.cpu_count()
+        return Throughput(sum(float(one.communicate()[0]) for one in three), taken,
+                          (used.ru_utime + used.ru_stime) / processors)
 
 
 def main() -> int:
@@ -196,21 +203,22 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--mib", type=int, default=64, help="of a region that is swapped out")
-    parser.add_argument("--seconds", type=float, default=2, help="of a throughput")
+    parser.add_argument("--seconds", type=float, default=3, help="of a throughput")
     arguments = parser.parse_args()
     build = arguments.build
     results = record.begin(build)
     figures = run(build / "bin/quiesce_cost", arguments.mib) | run(build / "bin/guest_crowd")
-    kinds = {ALONE: (Operator, 0), BESIDE: (OneProcess, 0), COMMANDS: (Commands, 0),
-             ABSENT: (CommandsForAbsent, 0), NICE: (OneProcess, 19)}
+    kinds = {ALONE: (Operator, 0), BESIDE: (EachSecond, 0), OFTEN: (OneProcess, 0),
+             NICE: (OneProcess, 19), COMMANDS: (Commands, 0), ABSENT: (CommandsForAbsent, 0)}
     runs = {name: [] for name in kinds}
     for _ in range(RUNS):
         for name, (kind, nice) in kinds.items():
             runs[name].append(throughput(build, 16, arguments.seconds, kind, nice))
-    figures |= {name: best(found) for name, found in runs.items()}
-    for name, found in (("swapped out and in", runs[BESIDE]), ("by commands", runs[COMMANDS])):
-        figures[f"times that the fourth was {name}"] = Figure(
-            sum(run.taken for run in found) / RUNS, "times")
+    for name, found in runs.items():
+        figures[name] = Figure(max(run.rate for run in found), "MiB/s")
+        if found[0].taken > 0:
+            figures[f"{name}: swapped"] = Figure(sum(run.taken for run in found) / RUNS, "times")
+    figures[PROCESSORS] = Figure(100 * max(run.processors for run in runs[OFTEN]), "%")
     for name, figure in figures.items():
         print(f"{name:<60}{figure.value:>12,.2f} {figure.unit}")
     for ratio in ratios(figures):

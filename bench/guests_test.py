@@ -46,12 +46,12 @@ class FiguresTest(unittest.TestCase):
         figures[guests.BESIDE] = Figure(94, "MiB/s")
         ratios = {ratio.name: ratio.met for ratio in guests.ratios(figures)}
         self.assertFalse(ratios["current-I/O word, ns for one operation"])
-        self.assertFalse(ratios["three guests while the fourth is swapped / idle"])
+        self.assertFalse(ratios[f"{guests.BESIDE} / idle"])
         figures[guests.BESIDE] = Figure(95, "MiB/s")
         figures[guests.NICE] = Figure(90, "MiB/s")
         ratios = {ratio.name: ratio.met for ratio in guests.ratios(figures)}
-        self.assertTrue(ratios["three guests while the fourth is swapped / idle"])
-        self.assertFalse(ratios["the same, the fourth under nice -n 19"])
+        self.assertTrue(ratios[f"{guests.BESIDE} / idle"])
+        self.assertFalse(ratios[f"{guests.NICE} / idle"])
 
 
 if __name__ == "__main__":

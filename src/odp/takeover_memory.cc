@@ -35,6 +35,9 @@ uint64_t LeastOf(const ManagedArena& arena) {
   return paging::kBudgetMin * arena.arena->granule().bytes();
 }
 
+// Of memory that was taken over.
+ArenaDemand DemandOf(uint64_t size) { return {kShareMin, size}; }
+
 void Add(BudgetCounters& sum, const managed::ArenaReport& report) {
   sum.pages_read += report.paging.reads;
   sum.pages_written += report.paging.writes;
@@ -97,8 +100,8 @@ ErrorOr<void> TakeoverMemory::TryTakeOver(std::span<std::byte> pages) {
   if (IsOurs(pages)) return refuse("it has tables of this library in it");
   if (IsNamed(pages)) return refuse("a region that is not under it has some of the same bytes");
   arenas_.reserve(arenas_.size() + 1);
-  const Division division = Divide(pages.size());
-  const uint64_t share = ShareOf(pages.size(), kShareMin, division);
+  const BudgetDivision division = Divide(pages.size());
+  const uint64_t share = division.ShareOf(DemandOf(pages.size()), kPage);
   if (const auto ok = CheckRoom(swap_, pages.size() - std::min(share, pages.size())); !ok) {
     Divide(0);
     return Fail(ok.error());
@@ -298,6 +301,10 @@ uint64_t TakeoverMemory::managed_bytes() const {
   return sum;
 }
 
+ArenaDemand TakeoverMemory::Own::demand() const {
+  return {LeastOf(*arena), std::min(limit, arena->size)};
+}
+
 // The sum of the minima of the arenas that share the budget.
 uint64_t TakeoverMemory::Least() const {
   uint64_t least = arenas_.size() * kShareMin;
@@ -305,38 +312,31 @@ uint64_t TakeoverMemory::Least() const {
   return least;
 }
 
-// An arena that is created after the budget was used up still gets its minimum.
-uint64_t TakeoverMemory::ShareOf(uint64_t size, uint64_t least, const Division& division) const {
-  const uint64_t rest = budget_ - std::min(budget_, division.least);
-  // The product of two sizes may exceed 64 bits.
-  const auto part =
-      static_cast<uint64_t>(static_cast<long double>(rest) * static_cast<long double>(size) /
-                            static_cast<long double>(division.total));
-  return (least + part) / kPage * kPage;
-}
-
 // Computes the division among the existing arenas, and one more of this size if it is not 0.
-TakeoverMemory::Division TakeoverMemory::Divide(uint64_t also_size) {
-  Division division{also_size, Least() + (also_size > 0 ? kShareMin : 0)};
-  for (const ManagedArena* const arena : arenas_) division.total += arena->size;
-  for (const Own& own : own_) division.total += is_guest_ ? own.arena->size : 0;
+BudgetDivision TakeoverMemory::Divide(uint64_t also_size) {
+  BudgetDivision division(budget_);
+  division.Add(DemandOf(also_size));
+  for (const ManagedArena* const arena : arenas_) division.Add(DemandOf(arena->size));
+  for (const Own& own : own_) {
+    if (is_guest_) division.Add(own.demand());
+  }
   for (ManagedArena* const arena : arenas_) {
-    arena->arena->SetBudget(ShareOf(arena->size, kShareMin, division));
+    arena->arena->SetBudget(division.ShareOf(DemandOf(arena->size), kPage));
   }
   for (const Own& own : own_) {
     if (!is_guest_) break;
-    const uint64_t share = ShareOf(own.arena->size, LeastOf(*own.arena), division);
-    own.arena->arena->SetBudget(std::min(own.limit, share));
+    const uint64_t granule = own.arena->arena->granule().bytes();
+    own.arena->arena->SetBudget(division.ShareOf(own.demand(), granule));
   }
   return division;
 }
 
 // Waits so that the sum stays within the budget. The wait is bounded: a swap file that takes no
 // data must not stop everything.
-void TakeoverMemory::AwaitShares(const Division& division) const {
+void TakeoverMemory::AwaitShares(const BudgetDivision& division) const {
   constexpr int kProbesMax = 1000;
   const auto is_above = [&](const ManagedArena* arena) {
-    return arena->arena->resident_bytes() > ShareOf(arena->size, kShareMin, division);
+    return arena->arena->resident_bytes() > division.ShareOf(DemandOf(arena->size), kPage);
   };
   for (int i = 0; i < kProbesMax && std::ranges::any_of(arenas_, is_above); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

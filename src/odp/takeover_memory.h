@@ -11,6 +11,7 @@
 #include "base/interval_map.h"
 #include "managed/arena_options.h"
 #include "memory/protection/regions.h"
+#include "odp/budget_division.h"
 #include "odp/locked_tables.h"
 #include "odp/managed_pages.h"
 #include "verbena/counters.h"
@@ -23,10 +24,9 @@ namespace verbena::odp {
 // cannot be taken over stays native, with one warning for each reason; with `strict` its
 // registration fails.
 //
-// The budget is divided among the arenas: each gets its minimum, and a part of the rest in
-// proportion to its size. After SetBudget the process is a guest, whose budget covers all of its
-// managed memory: then arenas that the program created have a share as well, at most the limit that
-// the program gave them.
+// The budget is divided among the arenas. After SetBudget the process is a guest, whose budget
+// covers all of its managed memory: then arenas that the program created have a share as well, at
+// most the limit that the program gave them.
 //
 // Takes over nothing without the option. Owned by the adapter. Thread rule: one thread at a time,
 // under the adapter's registration lock and not under the engine's.
@@ -100,20 +100,15 @@ class TakeoverMemory {
   [[nodiscard]] bool IsManaged(std::span<const std::byte> bytes) const;
   [[nodiscard]] bool IsOurs(std::span<const std::byte> pages) const;
   [[nodiscard]] bool IsNamed(std::span<const std::byte> pages) const;
-  // What the shares of the budget are computed from.
-  struct Division {
-    uint64_t total = 0;  // bytes
-    uint64_t least = 0;  // sum of the arenas' minima, in bytes
-  };
   // An arena that the program created.
   struct Own {
     ManagedArena* arena = nullptr;
     uint64_t limit = 0;
+    [[nodiscard]] ArenaDemand demand() const;
   };
   [[nodiscard]] uint64_t Least() const;
-  [[nodiscard]] uint64_t ShareOf(uint64_t size, uint64_t least, const Division& division) const;
-  Division Divide(uint64_t also_size);
-  void AwaitShares(const Division& division) const;
+  BudgetDivision Divide(uint64_t also_size);
+  void AwaitShares(const BudgetDivision& division) const;
   void MapWhatIsThere(const memory::RegionSpec& spec, std::span<const std::byte> bytes, Key region);
   void ReleaseUnused();
   void Release(ManagedArena* arena);

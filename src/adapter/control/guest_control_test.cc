@@ -65,6 +65,20 @@ TEST_F(GuestBudgetThreads, IsOverAllManagedMemoryAndChangesAtRunTime) {
   EXPECT_GT(control().resident_bytes(), 5 * kMebibyte);
 }
 
+TEST_F(GuestBudgetThreads, NothingIsPagedWhileTheBudgetIsEnoughForAll) {
+  const odp::ManagedArena* const large = Make(4 * kMebibyte, 4 * kMebibyte);
+  const odp::ManagedArena* const small = Make(kMebibyte / 4, kMebibyte / 4);
+  ASSERT_TRUE(control().SetMemoryBudget(4 * kMebibyte + kMebibyte / 4));
+  Touch(*large, 1);
+  Touch(*small, 2);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(Holds(*large, 1));
+    EXPECT_TRUE(Holds(*small, 2));
+  }
+  EXPECT_EQ(control().resident_bytes(), 4 * kMebibyte + kMebibyte / 4);
+  EXPECT_EQ(large->arena->report().paging.writes + small->arena->report().paging.writes, 0U);
+}
+
 TEST_F(GuestBudgetThreads, NoPieceHasMoreThanTheProgramGaveIt) {
   odp::ManagedArena* const arena = Make(4 * kMebibyte, 2 * kMebibyte);
   ASSERT_TRUE(control().SetMemoryBudget(64 * kMebibyte));
