@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <vector>
 
 #include "base/time.h"
@@ -30,7 +30,7 @@ class ResidencyScan {
   // Probing 128 MiB takes about 0.3 ms of a pager thread's time.
   static constexpr size_t kBlocksAtOnce = 64;
   // The thread rests so many times as long as a probe took: it has a fiftieth of a processor at
-  // most. Without PAGEMAP_SCAN, each page that is not mapped takes a system call.
+  // most.
   static constexpr int64_t kRest = 50;
 
   // Duration::Max(): never probes.
@@ -55,13 +55,23 @@ class ResidencyScan {
 
  private:
   enum State : uint8_t { kIdle, kLooking, kDone };
+  // Pages of a block, by their number in it.
+  struct PageRange {
+    uint64_t first = 0;
+    uint64_t end = 0;
+    friend bool operator==(const PageRange&, const PageRange&) = default;
+  };
   struct Looked {
     uint64_t block = 0;  // address
-    ResidencyProbe::Pages present = {};
+    PageRange pages = {};
+    ResidencyProbe::Pages present = {};  // the first is that of pages.first
   };
 
   const Duration period_;
-  std::set<uint64_t> blocks_;  // addresses, so that a round can continue where the last one ended
+  // By address, so that a round can continue where the last one ended. The range covers all noted
+  // pages of the block: of pages beside them, which may not be mapped, mincore can tell only one
+  // by one.
+  std::map<uint64_t, PageRange> blocks_;
   uint64_t go_on_at_ = 0;
   Time next_ = Time::Never();
   std::vector<Looked> looked_;

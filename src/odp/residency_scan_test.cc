@@ -70,6 +70,30 @@ TEST_F(ResidencyScanTest, MarksExactlyTheEvictedPagesAbsent) {
   EXPECT_TRUE(watch_.IsDue(begin_ + kPeriod * 2));
 }
 
+TEST_F(ResidencyScanTest, ProbesThePagesFromTheFirstToTheLastNotedAndNoOthers) {
+  watch_.Note(Address(200), kPage, begin_);
+  watch_.Note(Address(100), 2 * kPage, begin_);
+  watch_.Note(Address(150), kPage, begin_);
+  for (const uint64_t page : {99U, 100U, 160U, 200U, 201U}) {
+    madvise(start_ + page * kPage, kPage, MADV_DONTNEED);
+  }
+  EXPECT_EQ(LookNow(begin_ + kPeriod), 3U);
+  for (const uint64_t gone : {100U, 160U, 200U}) EXPECT_FALSE(IsKnown(gone)) << gone;
+  for (const uint64_t left : {99U, 101U, 201U}) EXPECT_TRUE(IsKnown(left)) << left;
+}
+
+TEST_F(ResidencyScanTest, PagesThatAreNotedDuringAProbeAreProbedNextTime) {
+  watch_.Note(Address(100), kPage, begin_);
+  madvise(start_, kBytes, MADV_DONTNEED);
+  watch_.Begin();
+  watch_.Note(Address(7), kPage, begin_);
+  watch_.Probe(ResidencyProbe());
+  EXPECT_EQ(watch_.Finish(core_, begin_ + kPeriod), 1U);
+  EXPECT_TRUE(IsKnown(7));
+  EXPECT_GT(LookNow(begin_ + kPeriod * 2), 0U);
+  EXPECT_FALSE(IsKnown(7));
+}
+
 TEST_F(ResidencyScanTest, RestsForManyTimesAsLongAsAProbeTook) {
   constexpr Duration kShort = Nanoseconds(1);
   ResidencyScan watch(kShort);
