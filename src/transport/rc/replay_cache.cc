@@ -1,5 +1,6 @@
 #include "transport/rc/replay_cache.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -12,6 +13,7 @@ void ReplayCache::Add(const Reply& reply) {
   if (count_ == replies_.size()) {
     oldest_ = (oldest_ + 1) % replies_.size();
     --count_;
+    not_pending_ -= std::min<size_t>(not_pending_, 1);
   }
   Reply& added = at(count_++);
   added = reply;
@@ -21,15 +23,16 @@ void ReplayCache::Add(const Reply& reply) {
 Reply* ReplayCache::Find(Psn psn) {
   // The newest first: after a wrap an old entry may have the same PSN.
   for (size_t i = count_; i-- > 0;) {
-    if (at(i).Covers(psn)) return &at(i);
+    if (!at(i).Covers(psn)) continue;
+    not_pending_ = std::min(not_pending_, i);
+    return &at(i);
   }
   return nullptr;
 }
 
 size_t ReplayCache::FirstPendingIndex() const {
-  size_t i = 0;
-  while (i < count_ && !at(i).is_pending()) ++i;
-  return i;
+  while (not_pending_ < count_ && !at(not_pending_).is_pending()) ++not_pending_;
+  return not_pending_;
 }
 
 void ReplayCache::DropPending() {
@@ -52,8 +55,10 @@ std::optional<Key> ReplayCache::TakeHeldKey() {
 
 bool ReplayCache::IsConsistent() const {
   if (count_ > replies_.size()) return false;
+  if (not_pending_ > count_) return false;
   for (size_t i = 0; i < count_; ++i) {
     const Reply& reply = at(i);
+    if (i < not_pending_ && reply.is_pending()) return false;
     if (reply.begin > reply.next || reply.next > reply.end) return false;
     if (reply.end > reply.packet_count || reply.stop > reply.length) return false;
     if (reply.kind != Reply::Kind::kRead && reply.packet_count != 1) return false;

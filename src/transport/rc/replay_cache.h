@@ -94,7 +94,8 @@ class ReplayCache {
   // The whole response is to be sent. REQUIRES: HasRoom().
   void Add(const Reply& reply);
 
-  // The request to which this PSN belongs; nullptr if it was replaced or never existed.
+  // The request to which this PSN belongs; nullptr if it was replaced or never existed. Until the
+  // next call the caller may make its response pending again.
   [[nodiscard]] Reply* Find(Psn psn);
   // The oldest entry with packets to be sent.
   [[nodiscard]] Reply* FirstPending() {
@@ -135,6 +136,9 @@ class ReplayCache {
   std::vector<Reply> replies_;
   size_t oldest_ = 0;
   size_t count_ = 0;
+  // The oldest entries that are known not to be pending: each packet of a response asks for the
+  // first one that is.
+  mutable size_t not_pending_ = 0;
 };
 
 }  // namespace verbena::transport

@@ -63,6 +63,22 @@ TEST(ReplayCacheTest, ALateDuplicateTakesNoRoom) {
   EXPECT_FALSE(cache.HasRoom());
 }
 
+TEST(ReplayCacheTest, AnOlderResponseThatIsDueAgainComesFirst) {
+  ReplayCache cache(3);
+  for (const uint32_t first : {10u, 11u, 12u}) cache.Add(ReadOf(first, 1));
+  while (Reply* const reply = cache.FirstPending()) Send(*reply);
+  cache.Find(Psn(11))->Answer(0, 1, 256);
+  ASSERT_EQ(cache.FirstPending()->first, Psn(11));
+  EXPECT_TRUE(cache.IsConsistent());
+  cache.Add(ReadOf(13, 1));  // in the place of the first
+  ASSERT_EQ(cache.FirstPending()->first, Psn(11));
+  Send(*cache.FirstPending());
+  EXPECT_EQ(cache.FirstPending()->first, Psn(13));
+  cache.Find(Psn(12))->TakeBack(0);
+  EXPECT_EQ(cache.FirstPending()->first, Psn(12));
+  EXPECT_TRUE(cache.IsConsistent());
+}
+
 TEST(ReplayCacheTest, FindsByAnyPsnOfTheAnswerAcrossTheWrap) {
   ReplayCache cache(2);
   cache.Add(ReadOf(wire::kMax24, 3));
