@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
@@ -226,16 +227,32 @@ def ratios(found: dict) -> list[tuple[str, float, str, bool]]:
             ("writes of 64 bytes / UDP round trips", rate, ">= 5", rate >= 5)]
 
 
-def growth(peers: Peers) -> dict[str, list]:
-    def curve(option, values, figure, *others):
-        return [[value, peers.verbena(*others, option, value,
-                                      seconds=SECONDS_OF_POINT)[0][figure]] for value in values]
+class Curve(NamedTuple):
+    option: str  # whose values are the points
+    values: tuple[int, ...]
+    figure: str
+    others: dict[str, object]
 
-    return {
-        "size": curve("-s", SIZES, "mib_per_second", "-m", "bandwidth", "-d", 64, "-b", 8),
-        "qps": curve("-q", QPS, "requests_per_second", "-m", "rate", "-d", 32, "-b", 16),
-        "depth": curve("-d", DEPTHS, "requests_per_second", "-m", "rate", "-b", 16),
-    }
+    def options(self, value: int) -> dict[str, object]:
+        """A batch has no more requests than may be outstanding."""
+        all_of_them = self.others | {self.option: value}
+        return all_of_them | {"-b": min(all_of_them["-b"], all_of_them["-d"])}
+
+
+CURVES = {
+    "size": Curve("-s", SIZES, "mib_per_second", {"-m": "bandwidth", "-d": 64, "-b": 8}),
+    "qps": Curve("-q", QPS, "requests_per_second", {"-m": "rate", "-d": 32, "-b": 16}),
+    "depth": Curve("-d", DEPTHS, "requests_per_second", {"-m": "rate", "-b": 16}),
+}
+
+
+def growth(peers: Peers) -> dict[str, list]:
+    def point(curve: Curve, value: int) -> float:
+        options = [word for pair in curve.options(value).items() for word in pair]
+        return peers.verbena(*options, seconds=SECONDS_OF_POINT)[0][curve.figure]
+
+    return {name: [[value, point(curve, value)] for value in curve.values]
+            for name, curve in CURVES.items()}
 
 
 def calls_per(peers: Peers, counts: tuple[int, int], per: int, *options) -> dict[str, float]:

@@ -40,6 +40,15 @@ t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]\x20
 """
 
 
+class GrowthTest(unittest.TestCase):
+    def test_a_batch_has_no_more_requests_than_may_be_outstanding(self):
+        for name, curve in compare_peers.CURVES.items():
+            for value in curve.values:
+                options = curve.options(value)
+                self.assertLessEqual(options["-b"], options["-d"], f"{name}, {value}")
+                self.assertEqual(options[curve.option], value)
+
+
 class PerftestTest(unittest.TestCase):
     def test_finds_a_figure_by_its_column_heading(self):
         self.assertEqual(perftest.figure(IB_WRITE_BW, "BW average[MB/sec]"), 484.63)
