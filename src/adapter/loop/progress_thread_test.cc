@@ -1,5 +1,6 @@
 #include "adapter/loop/progress_thread.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <memory>
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "memory/copy/signal_guard.h"
 #include "tests/support/engine_world.h"
 
 namespace verbena::adapter {
@@ -39,6 +41,23 @@ TEST_F(ProgressThreadThreads, ServesArrivingPackets) {
   EXPECT_TRUE(Becomes([&] { return Malformed() == 1; }));
 }
 
+// A program may install handlers of its own at any time.
+TEST_F(ProgressThreadThreads, PutsTheHandlersOfGuardedCopiesBack) {
+  memory::SignalGuard::Install();
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  for (int round = 0; round < 3; ++round) {
+    struct sigaction own = {};
+    own.sa_handler = SIG_DFL;
+    ASSERT_EQ(sigaction(SIGBUS, &own, nullptr), 0);
+    EXPECT_TRUE(Becomes([&] {
+      SendSomething();
+      struct sigaction now = {};
+      sigaction(SIGBUS, nullptr, &now);
+      return now.sa_handler != SIG_DFL;
+    })) << round;
+  }
+}
+
 TEST_F(ProgressThreadThreads, BacksOffWhileAThreadPollsAndResumes) {
   ProgressThread progress_thread(engine_, waits_, wake_, options_);
   {
@@ -52,6 +71,28 @@ TEST_F(ProgressThreadThreads, BacksOffWhileAThreadPollsAndResumes) {
   }
   EXPECT_TRUE(Becomes([&] { return !progress_thread.is_backed_off(); }))
       << "no thread polls any more";
+}
+
+AdapterOptions NoSpin() {
+  AdapterOptions options = TestOptions();
+  options.spin = std::chrono::microseconds(0);
+  return options;
+}
+
+class ProgressThreadNoSpinThreads : public ProgressThreadThreads {
+ protected:
+  ProgressThreadNoSpinThreads() : ProgressThreadThreads(NoSpin()) {}
+};
+
+TEST_F(ProgressThreadNoSpinThreads, APacketThatComesAloneTakesOnePass) {
+  constexpr uint64_t kPackets = 20;
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  for (uint64_t i = 1; i <= kPackets; ++i) {
+    SendSomething();
+    ASSERT_TRUE(Becomes([&] { return Malformed() == i; }));
+    usleep(1'000);
+  }
+  EXPECT_LT(Passes(), kPackets * 3 / 2) << "a second pass would find nothing";
 }
 
 AdapterOptions LongPolls() {
