@@ -343,8 +343,11 @@ void Adapter::Idle(const Cq& cq, Time now) {
     backoff.OnTimed(Now() - now);
   }
   const PollBackoff::Step step = backoff.OnEmpty(now);
-  if (step != PollBackoff::Step::kSpin && impl_->engine.is_taken()) {
-    return backoff.OnLockFree(impl_->engine.SleepOnLock(now, PollBackoff::kNap));
+  if (step != PollBackoff::Step::kSpin) {
+    const auto hold = impl_->engine.OtherHold();
+    if (hold && backoff.OnTaken(*hold, now)) {
+      return backoff.OnLockFree(impl_->engine.SleepOnLock(now, PollBackoff::kNap));
+    }
   }
   switch (step) {
     case PollBackoff::Step::kSpin:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,11 +85,10 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   Time Yield(Time now) VERBENA_EXCLUDES(this);
   // The same, but sleeps until a packet arrives, for `limit` at most.
   Time Nap(Time now, Duration limit) VERBENA_EXCLUDES(this);
-  // Another thread holds the lock or is about to take it. A poller must not nap then: packets that
-  // it cannot take end each nap at once, and if the other thread needs the same processor, it gets
-  // it only at the end of a time slice.
-  [[nodiscard]] bool is_taken() const {
-    return holder_.is_held() || waiters_.load(std::memory_order_relaxed) > 0;
+  // Another thread holds the lock or is about to take it: a number of that hold.
+  [[nodiscard]] std::optional<uint64_t> OtherHold() const {
+    const bool is_taken = holder_.is_held() || waiters_.load(std::memory_order_relaxed) > 0;
+    return is_taken ? std::optional(holder_.holds()) : std::nullopt;
   }
   // Sleeps until the lock is free, for `limit` at most. Returns the time after that.
   Time SleepOnLock(Time now, Duration limit) VERBENA_EXCLUDES(this);

@@ -254,14 +254,16 @@ TEST_F(EngineThreads, APollerSleepsWhileAnotherThreadHoldsTheLock) {
   });
   EXPECT_TRUE(Becomes([&] { return is_held.load(); }));
   SendSomething();
-  EXPECT_TRUE(engine_.is_taken());
+  const auto hold = engine_.OtherHold();
+  EXPECT_TRUE(hold);
+  EXPECT_EQ(engine_.OtherHold(), hold);
   const Time before = Now();
   EXPECT_GE(engine_.SleepOnLock(before, Milliseconds(20)) - before, Milliseconds(20));
   ends = true;
   const Time after = engine_.SleepOnLock(Now(), Seconds(100));
   EXPECT_LT(after - before, Seconds(50)) << "the release wakes it up";
   holder.join();
-  EXPECT_FALSE(engine_.is_taken());
+  EXPECT_EQ(engine_.OtherHold(), std::nullopt);
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ class PollBackoff {
   static constexpr uint32_t kTimed = 64;
   // Short, because completions that another thread adds wait for the end of a nap.
   static constexpr Duration kNap = Microseconds(50);
+  // Longer than a pass, and shorter than a time slice.
+  static constexpr Duration kHeld = Microseconds(50);
   static constexpr uint32_t kNapsMin = 8;
   static constexpr uint32_t kNapsMax = 1'024;
   static constexpr uint32_t kProbe = 32;
@@ -101,8 +103,16 @@ class PollBackoff {
     last_ = after;
     others_ran_ = true;
   }
-  // The poller slept because another thread of the process had the engine's lock, which tells
-  // nothing about other work on this core.
+  // The empty poll met another thread of the process that had the engine's lock, in this hold of
+  // it. True if the poller should sleep until the lock is free: the hold has lasted for kHeld, so
+  // the holder was preempted or is stuck. A packet that the poller cannot take would end each nap
+  // at once, and a holder on the same core would get it only at the end of the poller's time slice.
+  // A hold of one pass is shorter than such a sleep.
+  [[nodiscard]] bool OnTaken(uint64_t hold, Time now) {
+    if (std::exchange(hold_, hold) != hold) hold_seen_ = now;
+    return now - hold_seen_ >= kHeld;
+  }
+  // The poller has slept for that reason, which tells nothing about other work on this core.
   void OnLockFree(Time after) { last_ = after; }
 
  private:
@@ -123,8 +133,10 @@ class PollBackoff {
   bool others_ran_ = false;          // in a yield or nap of this wait
   Time idle_since_ = Time::Never();  // first of the empty polls in a row
   Time last_;
-  uint32_t naps_ = 0;       // length of the last series of waits with naps
-  uint32_t naps_left_ = 0;  // waits of the current series that are left, including this one
+  uint32_t naps_ = 0;           // length of the last series of waits with naps
+  uint64_t hold_ = UINT64_MAX;  // that the last empty poll met
+  Time hold_seen_;              // when a poll met it first
+  uint32_t naps_left_ = 0;      // waits of the current series that are left, including this one
 };
 
 }  // namespace verbena::adapter

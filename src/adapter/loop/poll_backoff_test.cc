@@ -159,5 +159,13 @@ TEST_F(PollBackoffTest, ProbesForOtherThreadsLessAndLessOften) {
   EXPECT_EQ(naps_in_a_row(), PollBackoff::kNapsMin);
 }
 
+TEST_F(PollBackoffTest, SleepsOnALockThatOneHoldKeeps) {
+  EXPECT_FALSE(backoff_.OnTaken(7, now_));
+  EXPECT_FALSE(backoff_.OnTaken(7, now_ + PollBackoff::kHeld - Nanoseconds(1)));
+  EXPECT_TRUE(backoff_.OnTaken(7, now_ + PollBackoff::kHeld));
+  EXPECT_FALSE(backoff_.OnTaken(8, now_ + PollBackoff::kHeld)) << "passes that follow each other";
+  EXPECT_TRUE(backoff_.OnTaken(8, now_ + PollBackoff::kHeld * 2));
+}
+
 }  // namespace
 }  // namespace verbena::adapter
