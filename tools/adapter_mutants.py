@@ -120,6 +120,17 @@ OF_ENGINE = [
             "adapter/loop/event_wait.cc",
             "      if (auto event = channel.TryWait()) return event;\n    }\n", "    }\n",
             _unit("EventWaitFloodThreads.AnEventThatAnotherThreadRaisesIsTaken")),
+    _mutant("a poller sleeps on the lock during a hold of one pass", "adapter/loop/poll_backoff.h",
+            "    return now - hold_seen_ >= kHeld;\n", "    return now >= hold_seen_;\n",
+            _unit("PollBackoffTest.SleepsOnALockThatOneHoldKeeps")),
+    _mutant("the handlers of guarded copies are checked once only",
+            "adapter/loop/progress_thread.cc",
+            "  guarded_until_ = now + kGuarded;\n", "  guarded_until_ = Time::Never();\n",
+            _unit("ProgressThreadThreads.PutsTheHandlersOfGuardedCopiesBack")),
+    _mutant("a progress thread that does not spin makes a second pass for each packet",
+            "adapter/loop/progress_thread.cc",
+            "constexpr bool kSleepsAtOnce = true;", "constexpr bool kSleepsAtOnce = false;",
+            _unit("ProgressThreadNoSpinThreads.APacketThatComesAloneTakesOnePass")),
 ]
 
 OF_PATHS = [

@@ -34,4 +34,13 @@ MUTANTS = [
     _mutant("a discarded page still counts as swapped", EXECUTOR,
             "        if (residency(i) == Residency::kSwapped) Mark({i, 1}, Residency::kAbsent);\n",
             "", Tests("managed_test", "ExecutorTest.DiscardingASwappedGranuleFreesItsCopy")),
+    _mutant("an arena gets more of a budget than it can use", "odp/budget_division.h",
+            ": least(std::min(minimum, size)), most(size) {}",
+            ": least(minimum), most(size) {}",
+            Tests("odp_test", "BudgetDivisionTest.ABudgetForAllGivesEachItsSize:"
+                  "BudgetDivisionTest.AnArenaBelowItsMinimumLeavesTheRestToTheOthers")),
+    _mutant("a page that is noted during a probe of its block is not probed again",
+            "odp/residency_scan.cc",
+            "present.none() && known->second == pages;", "present.none();",
+            Tests("odp_test", "ResidencyScanTest.PagesThatAreNotedDuringAProbeAreProbedNextTime")),
 ]

@@ -178,6 +178,9 @@ OF_OTHERS = [
             "if (any_lost && has_lost[IsRequest(packet) ? 1 : 0] &&",
             "if (any_lost && has_lost[IsRequest(packet) ? 0 : 1] &&",
             _unit("SendInOrderTest.PacketsAfterALostOneAreTakenBack")),
+    _mutant("an older response that is due again is not found", "rc/replay_cache.cc",
+            "    not_pending_ = std::min(not_pending_, i);\n", "",
+            _unit("ReplayCacheTest.AnOlderResponseThatIsDueAgainComesFirst")),
 ]
 
 MUTANTS = OF_REQUESTER + OF_RESPONDER + OF_OTHERS
